@@ -1,0 +1,47 @@
+"""Everything that PuzzleFlow raises on purpose.
+
+PuzzleFlowError
+├── InputError              what the user gave cannot be used (exit status 2)
+│   ├── FormatError         a file is damaged, foreign or of the wrong shape
+│   ├── NotAPermutation     positions collide, are missing or out of range
+│   ├── NotAGrid            a number of pieces or a text that is no grid
+│   └── UnknownName         no solver, preset, erosion or metric of that name
+├── CannotSolve             a solver does not handle this kind of puzzle
+└── OutputError             a result cannot be written (no space, no right, in the way)
+"""
+
+
+class PuzzleFlowError(Exception):
+    """Base of every error that PuzzleFlow raises on purpose."""
+
+
+class InputError(PuzzleFlowError):
+    """What the user gave cannot be used."""
+
+
+class FormatError(InputError):
+    """A file is damaged, foreign, or not of the expected shape."""
+
+
+class NotAPermutation(InputError):
+    """Positions collide, are missing, or lie outside the grid."""
+
+
+class NotAGrid(InputError):
+    """A number of pieces, or a text, that describes no grid."""
+
+
+class UnknownName(InputError):
+    """No registered thing has this name."""
+
+    def __init__(self, kind: str, name: str, known: object) -> None:
+        choices = ", ".join(sorted(str(k) for k in known))  # type: ignore[attr-defined]
+        super().__init__(f"unknown {kind} {name!r}; known: {choices}")
+
+
+class CannotSolve(PuzzleFlowError):
+    """A solver does not handle this kind of puzzle."""
+
+
+class OutputError(PuzzleFlowError):
+    """A result cannot be written."""
