@@ -1,0 +1,114 @@
+"""What a solver is: ``prepare`` encodes a puzzle once, ``solve`` asks it many times.
+
+A solver is any class whose constructor takes only keyword options and whose
+objects satisfy :class:`Solver`; nothing has to be inherited. It is made known
+in ``registry.py`` or through the entry-point group ``puzzleflow.solvers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from puzzleflow.core.assignment import as_permutation, check_pins
+from puzzleflow.core.errors import CannotSolve, InputError
+from puzzleflow.core.puzzle import Puzzle, Solution
+from puzzleflow.core.types import BoolArray, IntArray
+
+
+@runtime_checkable
+class Session(Protocol):
+    """One puzzle, prepared; may be asked any number of times."""
+
+    def solve(
+        self,
+        *,
+        seed: int,
+        pinned: Mapping[int, int] | None = None,
+        forbidden: Sequence[tuple[int, int]] = (),
+        num_alternatives: int = 0,
+    ) -> Solution:
+        """Lay the pieces; the same arguments always give the same layout.
+
+        seed              every random choice follows from it
+        pinned            piece → position, fixed by hand: always honoured
+        forbidden         (piece, position) placements ruled out by hand: never used
+        num_alternatives  how many whole layouts to list in ``Solution.alternatives``,
+                          best first (the answer itself is the first); a solver that
+                          knows of fewer lists fewer
+        Raises :class:`CannotSolve` where no layout honours the pins.
+        """
+        ...
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A method of solving puzzles, with its options already chosen."""
+
+    @property
+    def name(self) -> str:
+        """The name it is registered under; also ``Solution.solver``."""
+        ...
+
+    def prepare(self, puzzle: Puzzle) -> Session:
+        """The costly part, once for each puzzle: encode, compare, embed.
+
+        Must not read ``puzzle.truth``. Raises :class:`CannotSolve` for a kind
+        of puzzle that the method does not handle.
+        """
+        ...
+
+
+def allowed_placements(
+    num_pieces: int,
+    pinned: Mapping[int, int] | None = None,
+    forbidden: Sequence[tuple[int, int]] = (),
+) -> BoolArray:
+    """(N, N) True where piece (row) may lie at position (column).
+
+    Raises :class:`InputError` for pins out of range or in conflict, and
+    :class:`CannotSolve` if no permutation is left.
+    """
+    pins = check_pins(dict(pinned or {}), num_pieces)
+    allowed = np.ones((num_pieces, num_pieces), dtype=bool)
+    for piece, position in pins.items():
+        allowed[piece, :] = False
+        allowed[:, position] = False
+    for piece, position in pins.items():
+        allowed[piece, position] = True
+    for piece, position in forbidden:
+        if not (0 <= piece < num_pieces and 0 <= position < num_pieces):
+            raise InputError(
+                f"forbidden placement {piece}→{position} lies outside 0..{num_pieces - 1}"
+            )
+        allowed[piece, position] = False
+    if len(forbidden):
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
+        if (maximum_bipartite_matching(csr_array(allowed)) < 0).any():
+            raise CannotSolve("no layout honours the pinned and forbidden placements together")
+    return allowed
+
+
+def nearest_allowed(position_of: IntArray, allowed: BoolArray) -> IntArray:
+    """The permutation within ``allowed`` that moves the fewest pieces of ``position_of``.
+
+    For methods that know nothing of pins: solve freely, then call this.
+    """
+    num_pieces = len(allowed)
+    position_of = as_permutation(position_of, num_pieces)
+    pieces = np.arange(num_pieces)
+    if allowed[pieces, position_of].all():
+        return position_of
+    from scipy.optimize import linear_sum_assignment
+
+    moved = np.ones((num_pieces, num_pieces))
+    moved[pieces, position_of] = 0.0
+    moved[~allowed] = num_pieces + 1.0
+    _, nearest = linear_sum_assignment(moved)
+    if not allowed[pieces, nearest].all():
+        raise CannotSolve("no layout honours the pinned and forbidden placements together")
+    return nearest.astype(np.int64)  # type: ignore[no-any-return]

@@ -1,0 +1,55 @@
+"""The chance level: any layout, all equally likely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import ClassVar
+
+import numpy as np
+
+from puzzleflow.core.puzzle import Puzzle, Solution
+from puzzleflow.core.rng import child_rng
+from puzzleflow.solvers.base import allowed_placements
+
+
+@dataclass(frozen=True)
+class RandomSolver:
+    """Lays the pieces at random: the floor under every other method."""
+
+    name: ClassVar[str] = "random"
+
+    def prepare(self, puzzle: Puzzle) -> RandomSession:
+        return RandomSession(puzzle.num_pieces)
+
+
+@dataclass(frozen=True)
+class RandomSession:
+    """Knows nothing but the number of pieces."""
+
+    num_pieces: int
+
+    def solve(
+        self,
+        *,
+        seed: int,
+        pinned: Mapping[int, int] | None = None,
+        forbidden: Sequence[tuple[int, int]] = (),
+        num_alternatives: int = 0,
+    ) -> Solution:
+        """A random layout within the pins; lists no alternatives."""
+        from scipy.optimize import linear_sum_assignment
+
+        started = perf_counter()
+        allowed = allowed_placements(self.num_pieces, pinned, forbidden)
+        rng = child_rng(seed, "random solver")
+        if forbidden:
+            cost = rng.random(allowed.shape)
+            cost[~allowed] = self.num_pieces + 1.0  # feasible, so never chosen
+            position_of = linear_sum_assignment(cost)[1].astype(np.int64)
+        else:
+            position_of = np.argmax(allowed, axis=1)
+            free = np.flatnonzero(allowed.sum(axis=1) != 1)
+            position_of[free] = rng.permutation(np.flatnonzero(allowed.sum(axis=0) != 1))
+        return Solution(position_of, solver="random", seconds=perf_counter() - started)
