@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from puzzleflow.core.errors import FormatError, InputError, OutputError
-
-
-@contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block succeeds."""
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _umask() -> int:
@@ -42,27 +23,87 @@ def _umask() -> int:
     return current
 
 
+_NEW_FILE_MODE = 0o666 & ~_umask()  # asked once: setting the umask is not thread-safe
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path that takes the place of ``path`` when the block succeeds.
+
+    The temporary file lies beside the final one (links are followed) and ends
+    in ``.part``, so give ``np.save`` and the like an open file, not the path:
+    they would append a suffix. A device such as /dev/stdout is written to,
+    never replaced. Every OSError becomes an OutputError that names ``path``.
+    """
+    path = Path(path)
+    target = Path(os.path.realpath(path))
+    replaceable = path.parent != Path("/dev") and (target.is_file() or not target.exists())
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(None, "a folder is in the way")
+        if replaceable:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name[:40]}.",
+            suffix=".part",
+            dir=target.parent if replaceable else None,
+        )
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+            if not replaceable:
+                with path.open("wb") as device:
+                    shutil.copyfileobj(stream, device)
+        if replaceable:
+            temporary.chmod(_NEW_FILE_MODE)
+            temporary.replace(target)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write ``content`` whole or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
 
 
 def write_text(path: str | Path, content: str) -> None:
+    """Write ``content`` as UTF-8, whole or not at all."""
     write_bytes(path, content.encode())
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    """Write JSON that every reader accepts: NumPy becomes plain, NaN becomes null."""
+    write_text(path, json.dumps(_plain(content), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: str | Path) -> Any:
     """Parsed JSON, or an error that names the file."""
     path = Path(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:  # JSONDecodeError, UnicodeDecodeError
         raise FormatError(f"{path}: expected JSON ({error})") from error
     except RecursionError as error:
         raise FormatError(f"{path}: expected JSON, nested too deeply") from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

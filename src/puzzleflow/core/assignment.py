@@ -1,10 +1,13 @@
 """Piece → position arrays.
 
 An *assignment* ``position_of[piece]`` may collide (the flow's x_t does);
-a *permutation* is an assignment proven bijective.
+a *permutation* is an assignment proven bijective. The plural forms check or
+invert a whole set (M, N) at once, one puzzle per row.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,35 +17,48 @@ from puzzleflow.core.types import IntArray
 
 
 def as_assignment(position_of: ArrayLike, num_pieces: int) -> IntArray:
-    """Checked int64 copy: one position in ``[0, num_pieces)`` per piece."""
-    array = np.asarray(position_of)
+    """Checked int64 copy (N,): one position in ``[0, num_pieces)`` per piece."""
+    array = _whole_numbers(position_of)
     if array.shape != (num_pieces,):
         raise NotAPermutation(f"expected {num_pieces} positions, got shape {array.shape}")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise NotAPermutation(f"positions must be whole numbers, not {array.dtype}")
-    outside = np.flatnonzero((array < 0) | (array >= num_pieces))
+    return as_assignments(array[None], num_pieces)[0]
+
+
+def as_permutation(position_of: ArrayLike, num_pieces: int) -> IntArray:
+    """Checked int64 copy (N,): every position is used by exactly one piece."""
+    array = as_assignment(position_of, num_pieces)
+    _check_no_collision(array[None])
+    return array
+
+
+def as_assignments(position_of: ArrayLike, num_pieces: int) -> IntArray:
+    """Checked int64 copy (M, N) of one assignment per row."""
+    array = _whole_numbers(position_of)
+    if array.ndim != 2 or array.shape[1] != num_pieces:
+        raise NotAPermutation(f"expected shape (puzzles, {num_pieces}), got {array.shape}")
+    outside = np.argwhere((array < 0) | (array >= num_pieces))
     if outside.size:
-        piece = outside[0]
+        row, piece = outside[0]
         raise NotAPermutation(
-            f"piece {piece} has position {array[piece]}, outside 0..{num_pieces - 1}"
+            f"{_in_puzzle(row, array)}piece {piece} has position {array[row, piece]}, "
+            f"outside 0..{num_pieces - 1}"
         )
     return array.astype(np.int64)
 
 
-def as_permutation(position_of: ArrayLike, num_pieces: int) -> IntArray:
-    """Checked int64 copy: every position is used by exactly one piece."""
-    array = as_assignment(position_of, num_pieces)
-    order = np.argsort(array, kind="stable")
-    repeated = np.flatnonzero(np.diff(array[order]) == 0)
-    if repeated.size:
-        first, second = order[repeated[0]], order[repeated[0] + 1]
-        raise NotAPermutation(f"position {array[first]} used by pieces {first} and {second}")
+def as_permutations(position_of: ArrayLike, num_pieces: int) -> IntArray:
+    """Checked int64 copy (M, N) of one permutation per row."""
+    array = as_assignments(position_of, num_pieces)
+    _check_no_collision(array)
     return array
 
 
 def is_permutation(position_of: ArrayLike) -> bool:
+    """Whether the whole numbers 0..N-1 all appear, each once, in a flat array."""
     array = np.asarray(position_of)
-    return array.ndim == 1 and bool(np.array_equal(np.sort(array), np.arange(len(array))))
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        return False
+    return bool(np.array_equal(np.sort(array), np.arange(len(array))))
 
 
 def invert(permutation: IntArray) -> IntArray:
@@ -52,17 +68,54 @@ def invert(permutation: IntArray) -> IntArray:
     return inverse
 
 
+def invert_rows(permutations: IntArray) -> IntArray:
+    """The inverse of every row of (M, N)."""
+    inverse = np.empty_like(permutations)
+    np.put_along_axis(inverse, permutations, np.arange(permutations.shape[1])[None], axis=1)
+    return inverse
+
+
 def compose(outer: IntArray, inner: IntArray) -> IntArray:
     """``(outer ∘ inner)[i] = outer[inner[i]]``."""
     return outer[inner]
 
 
-def check_pins(pinned: dict[int, int] | None, num_pieces: int) -> dict[int, int]:
+def check_pins(pinned: Mapping[int, int] | None, num_pieces: int) -> dict[int, int]:
     """Pins (piece → position) that lie in range and do not collide."""
-    pinned = {int(piece): int(position) for piece, position in (pinned or {}).items()}
-    for piece, position in pinned.items():
+    try:
+        pins = {int(piece): int(position) for piece, position in (pinned or {}).items()}
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a pin joins two whole numbers, piece and position ({error})") from error
+    for piece, position in pins.items():
         if not (0 <= piece < num_pieces and 0 <= position < num_pieces):
             raise InputError(f"pin {piece}→{position} lies outside 0..{num_pieces - 1}")
-    if len(set(pinned.values())) < len(pinned):
+    if len(set(pins.values())) < len(pins):
         raise NotAPermutation("two pieces are pinned to the same position")
-    return pinned
+    return pins
+
+
+def _whole_numbers(values: ArrayLike) -> IntArray:
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError) as error:  # ragged rows, numbers beyond 64 bits
+        raise NotAPermutation(f"positions form no array ({error})") from error
+    if not np.issubdtype(array.dtype, np.integer):
+        raise NotAPermutation(f"positions must be whole numbers, not {array.dtype}")
+    return array
+
+
+def _check_no_collision(array: IntArray) -> None:
+    order = np.argsort(array, axis=1, kind="stable")
+    ordered = np.take_along_axis(array, order, axis=1)
+    repeated = np.argwhere(np.diff(ordered, axis=1) == 0)
+    if repeated.size:
+        row, index = repeated[0]
+        first, second = order[row, index], order[row, index + 1]
+        raise NotAPermutation(
+            f"{_in_puzzle(row, array)}position {array[row, first]} "
+            f"used by pieces {first} and {second}"
+        )
+
+
+def _in_puzzle(row: int, array: IntArray) -> str:
+    return f"puzzle {row}: " if len(array) > 1 else ""

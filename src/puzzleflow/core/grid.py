@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,6 +41,14 @@ class Grid:
     cols: int
 
     def __post_init__(self) -> None:
+        for name in ("rows", "cols"):
+            try:
+                count = operator.index(getattr(self, name))
+            except TypeError:
+                raise NotAGrid(
+                    f"rows and columns are whole numbers, not {getattr(self, name)!r}"
+                ) from None
+            object.__setattr__(self, name, count)
         if self.rows < 1 or self.cols < 1:
             raise NotAGrid(f"a grid needs at least 1x1 cells, not {self.rows}x{self.cols}")
 
@@ -54,7 +64,7 @@ class Grid:
     @classmethod
     def square(cls, num_pieces: int) -> Grid:
         """The k × k grid of ``num_pieces`` cells."""
-        side = round(num_pieces**0.5)
+        side = math.isqrt(max(num_pieces, 0))
         if num_pieces < 1 or side * side != num_pieces:
             raise NotAGrid(f"{num_pieces} pieces fill no square grid")
         return cls(side, side)
@@ -100,7 +110,7 @@ class Grid:
         return (cells[:, -1], cells[-1], cells[:, 0], cells[0])[direction]
 
 
-@cache
+@lru_cache(maxsize=64)
 def _neighbours(grid: Grid, direction: Direction) -> IntArray:
     cells = np.arange(grid.num_pieces).reshape(grid.shape)
     if direction in (Direction.RIGHT, Direction.LEFT):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.assignment import as_permutation, invert
+from puzzleflow.core.assignment import as_assignments, as_permutation, invert
 from puzzleflow.core.errors import FormatError, NotAGrid
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray, IntArray
@@ -77,6 +77,10 @@ class Layout:
     energy: float | None = None
     probability: float | None = None
 
+    def __post_init__(self) -> None:
+        position_of = as_permutation(self.position_of, np.size(self.position_of))
+        object.__setattr__(self, "position_of", _frozen(position_of))
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -102,8 +106,20 @@ class Solution:
     scores: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        position_of = as_permutation(self.position_of, len(np.atleast_1d(self.position_of)))
+        n = np.size(self.position_of)
+        position_of = as_permutation(self.position_of, n)
         object.__setattr__(self, "position_of", _frozen(position_of))
+        for name, shape in (("confidence", (n,)), ("position_prob", (n, n))):
+            array = getattr(self, name)
+            if array is not None and np.shape(array) != shape:
+                raise FormatError(f"{name} must have shape {shape}, not {np.shape(array)}")
+        if self.trace is not None:
+            trace = as_assignments(self.trace, n)  # (S, N): steps on the way may collide
+            object.__setattr__(self, "trace", _frozen(trace))
+
+    @property
+    def num_pieces(self) -> int:
+        return len(self.position_of)
 
     @property
     def piece_at(self) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 
 import numpy as np
 
@@ -13,8 +14,15 @@ def child_seed(seed: int, *path: int | str) -> int:
     The same path always yields the same child, whatever the order of the
     calls or the number of workers.
     """
-    text = "/".join([str(int(seed)), *(f"{type(p).__name__[0]}:{p}" for p in path)])
+    text = "/".join([str(int(seed)), *map(_segment, path)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _segment(part: int | str) -> str:
+    """Unambiguous text: 1 and "1", or ("a/b",) and ("a", "b"), never look the same."""
+    if isinstance(part, str):
+        return f"s{len(part)}:{part}"
+    return f"i:{operator.index(part)}"
 
 
 def child_rng(seed: int, *path: int | str) -> np.random.Generator:
