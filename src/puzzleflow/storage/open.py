@@ -1,0 +1,125 @@
+"""One door to every kind of puzzle file: ``open_puzzles(path)``.
+
+Kinds are import strings, so that a kind may live in a layer above and listing
+them loads nothing. Each names a :class:`~puzzleflow.storage.source.PuzzleSource`
+with a ``recognise(path)`` class method; the first that says yes is taken.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from puzzleflow.core.errors import FormatError, InputError, UnknownName
+from puzzleflow.core.grid import Grid
+from puzzleflow.storage.source import PuzzleSource
+
+KINDS = {
+    "gap": "puzzleflow.storage.gap:GapSource",
+    "jpwleg": "puzzleflow.storage.jpwleg:JpwlegSource",
+    "recipe": "puzzleflow.generation.recipe:RecipeSource",
+    "repair": "puzzleflow.storage.repair:RepairSource",
+    "folder": "puzzleflow.storage.folder:FolderSource",
+}
+
+SPLITS = {
+    "train": ("train",),
+    "val": ("val", "valid", "validation"),
+    "test": ("test",),
+}
+
+
+def open_puzzles(
+    path: str | Path, *, split: str | None = None, grid: Grid | None = None
+) -> PuzzleSource:
+    """The puzzles at ``path``, whatever their format.
+
+    path    a GAP folder or its puzzles.h5, a folder or image file of JPwLEG,
+            a recipe folder, a RePAIR folder, a folder of PNG pieces, or a data
+            set root that holds one folder per split
+    split   "train", "val" (also "valid", "validation") or "test"; needed only
+            where the path holds several
+    grid    rows x cols, needed only where the files do not say it
+    """
+    path = Path(path)
+    split = None if split is None else canonical_split(split)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    folders = split_folders(path)
+    if folders:
+        if split is None and len(folders) > 1:
+            raise InputError(f"{path} holds the splits {', '.join(folders)}: choose one of them")
+        name = split or next(iter(folders))
+        if name not in folders:
+            raise InputError(f"{path} has no split {name!r}; it holds {', '.join(folders)}")
+        reader = _reader(folders[name])
+        if reader is None:
+            raise FormatError(f"{folders[name]}: {_EXPECTED}")
+        return reader(folders[name], split=name, grid=grid)
+    reader = _reader(path)
+    if reader is None:
+        raise FormatError(f"{path}: {_EXPECTED}")
+    return reader(path, split=split, grid=grid)
+
+
+_EXPECTED = (
+    "no puzzles recognised; expected a GAP folder (puzzles.h5), JPwLEG .npy files, "
+    "a recipe.json, a RePAIR folder or a folder of PNG pieces"
+)
+
+
+def canonical_split(name: str) -> str:
+    """ "train", "val" or "test", whichever ``name`` means."""
+    for split, spellings in SPLITS.items():
+        if name.lower() in spellings:
+            return split
+    raise UnknownName("split", name, [s for spellings in SPLITS.values() for s in spellings])
+
+
+def split_folders(root: Path) -> dict[str, Path]:
+    """The folders of a data set root by split; empty if ``root`` is no such root."""
+    if not root.is_dir():
+        return {}
+    return {
+        split: root / spelling
+        for split, spellings in SPLITS.items()
+        for spelling in reversed(spellings)
+        if _reader(root / spelling) is not None
+    }
+
+
+def open_all(path: str | Path, *, grid: Grid | None = None) -> dict[str, PuzzleSource]:
+    """Every split below ``path`` by name; a source without splits is named ``""``."""
+    path = Path(path)
+    names = list(split_folders(path))
+    if not names:
+        reader = _reader(path) if path.exists() else None
+        names = reader.splits(path) if reader is not None else []
+    if not names:
+        return {"": open_puzzles(path, grid=grid)}
+    return {name: open_puzzles(path, split=name, grid=grid) for name in names}
+
+
+def _reader(path: Path) -> type[PuzzleSource] | None:
+    if not path.exists():
+        return None
+    for name in KINDS:
+        reader = load_kind(name)
+        if reader is not None and reader.recognise(path):
+            return reader
+    return None
+
+
+def load_kind(name: str) -> type[PuzzleSource] | None:
+    """The reader class of a kind; None if its layer is not installed."""
+    if name not in KINDS:
+        raise UnknownName("kind of puzzles", name, KINDS)
+    module_name, _, class_name = KINDS[name].partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name == module_name:
+            return None
+        raise
+    reader: type[PuzzleSource] = getattr(module, class_name)
+    return reader

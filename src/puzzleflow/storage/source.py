@@ -1,0 +1,104 @@
+"""What every reader of puzzles offers: a lazy, picklable sequence of puzzles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.types import IntArray
+
+
+class PuzzleSource(ABC):
+    """M puzzles somewhere on disk, read one at a time.
+
+    A reader is made as ``Reader(path, split=..., grid=...)``. It opens its
+    files when they are first needed, lets go of them in :meth:`close`, and may
+    be pickled: the copy opens the files again in its own process.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
+    ) -> None:
+        self.path = Path(path)
+        self.split = split
+        self._asked_grid = grid
+
+    @classmethod
+    @abstractmethod
+    def recognise(cls, path: Path) -> bool:
+        """Whether ``path`` looks like this kind of source; cheap, never raises."""
+
+    @classmethod
+    def splits(cls, path: Path) -> list[str]:
+        """The splits that ``path`` itself holds side by side; mostly none."""
+        return []
+
+    @property
+    @abstractmethod
+    def grid(self) -> Grid | None:
+        """The grid that all puzzles share, or None where they differ."""
+
+    @property
+    @abstractmethod
+    def has_truth(self) -> bool:
+        """Whether every puzzle knows its truth."""
+
+    @abstractmethod
+    def truths(self) -> IntArray | None:
+        """(M, N) int64 ``position_of[piece]``; None without truth or with mixed grids."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def read(self, index: int) -> Puzzle:
+        """Puzzle ``index``, which lies in ``range(len(self))``."""
+
+    def pins(self, index: int) -> dict[int, int]:
+        """Pieces that the protocol of the source gives away (piece → position)."""
+        return {}
+
+    def describe(self) -> dict[str, Any]:
+        """Facts for ``inspect`` beyond the common ones; JSON values only."""
+        return {}
+
+    def files(self) -> list[Path]:
+        """The files that hold this source."""
+        return [self.path] if self.path.is_file() else []
+
+    def close(self) -> None:
+        """Let go of open files; the next read opens them again."""
+        return
+
+    def __getitem__(self, index: int) -> Puzzle:
+        return self.read(self._checked(index))
+
+    def _checked(self, index: int) -> int:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexError(f"{self.path}: no puzzle {index} among {size}")
+        return index % size
+
+    def __iter__(self) -> Iterator[Puzzle]:
+        return (self.read(index) for index in range(len(self)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r}, split={self.split!r})"
