@@ -1,0 +1,233 @@
+"""The relational network: which pieces touch, which sides have no neighbour, where pieces belong.
+
+One forward pass over all pieces of a puzzle gives every term of the energy.
+Pieces are encoded once; sides are compared by row-aligned inner products; a
+transformer over five tokens a piece (itself and its four sides), biased by
+those comparisons, lets all other pieces have a say in each pair.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.models.conv_encoder import ConvEncoder, SideDescriptor, void_widths
+from puzzleflow.models.pixels import standardised
+
+TOKENS = 5  # a piece's own token, then its sides right, down, left, up
+
+
+@dataclass(frozen=True)
+class RelationalConfig:
+    """Sizes of the network; saved beside its weights."""
+
+    piece_px: int = 64
+    widths: tuple[int, ...] = (48, 96, 192)
+    blocks: tuple[int, ...] = (0, 1, 2)
+    side_hidden: int = 128
+    side_dim: int = 64
+    dim: int = 192
+    num_heads: int = 6
+    num_layers: int = 4
+    dropout: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RelationalConfig:
+        values = dict(values)
+        for name in ("widths", "blocks"):
+            if name in values:
+                values[name] = tuple(values[name])
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Relations:
+    """Logits of one forward pass over B puzzles of N pieces.
+
+    right     (B, N, N) piece j lies directly right of piece i
+    down      (B, N, N) piece j lies directly below piece i
+    none      (B, N, 4) side d of piece i has no neighbour
+    position  (B, N, N) piece i belongs at position p
+    """
+
+    right: Tensor
+    down: Tensor
+    none: Tensor
+    position: Tensor
+
+    def side_logits(self, direction: Direction) -> Tensor:
+        """(B, N, N + 1): for one side of every piece, the candidates and then "none"."""
+        seam = self.right if direction in (Direction.RIGHT, Direction.LEFT) else self.down
+        if direction in (Direction.LEFT, Direction.UP):
+            seam = seam.transpose(1, 2)
+        own = torch.eye(seam.shape[1], dtype=torch.bool, device=seam.device)
+        seam = seam.masked_fill(own, float("-inf"))
+        return torch.cat([seam, self.none[:, :, direction, None]], dim=2)
+
+
+class ContextLayer(nn.Module):
+    """Pre-norm attention over all tokens of a puzzle, biased by what touches what."""
+
+    def __init__(self, dim: int, num_heads: int, dropout: float) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.norm1 = nn.LayerNorm(dim)
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.out = nn.Linear(dim, dim)
+        self.norm2 = nn.LayerNorm(dim)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(dim, 4 * dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(4 * dim, dim)
+        )
+        self.of_type = nn.Parameter(torch.zeros(num_heads, TOKENS, TOKENS))
+        self.of_same_piece = nn.Parameter(torch.zeros(num_heads, TOKENS, TOKENS))
+        self.of_seam = nn.Parameter(torch.linspace(0.0, 1.0, num_heads))
+
+    def forward(self, tokens: Tensor, seams: Tensor) -> Tensor:
+        """Tokens (B, 5N, D), seam logits between side tokens (B, 5N, 5N)."""
+        B, length, D = tokens.shape
+        N = length // TOKENS
+        q, k, v = (
+            self.qkv(self.norm1(tokens))
+            .view(B, length, 3, self.num_heads, D // self.num_heads)
+            .permute(2, 0, 3, 1, 4)
+        )  # each (B, heads, 5N, D/heads)
+        same = torch.eye(N, device=tokens.device)
+        bias = self.of_type.repeat(1, N, N) + torch.stack(
+            [torch.kron(same, table) for table in self.of_same_piece]
+        )  # (heads, 5N, 5N)
+        bias = bias + self.of_seam[:, None, None] * seams[:, None]  # (B, heads, 5N, 5N)
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        tokens = tokens + self.out(mixed.transpose(1, 2).flatten(2))
+        return tokens + self.feed_forward(self.norm2(tokens))  # type: ignore[no-any-return]
+
+
+class CellEmbedding(nn.Module):
+    """Positions as coordinates relative to the frame, so that one set of weights fits any grid."""
+
+    NUM_FEATURES = 2 * (1 + 6 + 2) + 2
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Linear(self.NUM_FEATURES, dim), nn.GELU(), nn.Linear(dim, dim))
+
+    @staticmethod
+    def features(grid: Grid) -> Tensor:
+        """(N, F) per cell: place on each axis, its harmonics, nearness of the frame, grid size."""
+        columns: list[Tensor] = []
+        cells = torch.from_numpy(grid.coordinates)
+        for axis, size in enumerate(grid.shape):
+            index = cells[:, axis].float()
+            place = (index + 0.5) / size
+            columns.append(place)
+            for k in (1, 2, 3):
+                columns += [torch.sin(math.pi * k * place), torch.cos(math.pi * k * place)]
+            columns += [torch.exp(-index), torch.exp(index + 1 - size)]
+        columns += [torch.full((grid.num_pieces,), 1.0 / size) for size in grid.shape]
+        return torch.stack(columns, dim=1)
+
+    def forward(self, grid: Grid) -> Tensor:
+        device = self.mlp[0].weight.device
+        return self.mlp(self.features(grid).to(device))  # type: ignore[no-any-return]
+
+
+class RelationalNet(nn.Module):
+    """Pieces (B, N, 4, H, W) and a grid → :class:`Relations`."""
+
+    def __init__(self, config: RelationalConfig | None = None) -> None:
+        super().__init__()
+        self.config = config = config or RelationalConfig()
+        self.encoder = ConvEncoder(7, config.widths, config.blocks)
+        self.num_tokens = config.piece_px // self.encoder.stride  # T, along a side
+        dim, side_dim = config.dim, config.side_dim
+        self.sides = SideDescriptor(self.encoder.dim, config.side_hidden, side_dim)
+        self.piece_token = nn.Linear(2 * self.encoder.dim, dim)
+        self.side_token = nn.ModuleList(
+            nn.Linear(self.num_tokens * side_dim, dim) for _ in Direction
+        )
+        self.token_type = nn.Parameter(0.02 * torch.randn(TOKENS, dim))
+        self.grid_size = nn.Linear(4, dim)
+        self.layers = nn.ModuleList(
+            ContextLayer(dim, config.num_heads, config.dropout) for _ in range(config.num_layers)
+        )
+        self.norm = nn.LayerNorm(dim)
+        self.local_none = nn.Linear(dim, 1)
+        self.seam_query = nn.ModuleList(nn.Linear(2 * dim, dim) for _ in Direction)
+        self.none_head = nn.Linear(2 * dim, 1)
+        self.position_query = nn.Linear(TOKENS * dim, dim)
+        self.cells = CellEmbedding(dim)
+        self.local_scale = nn.Parameter(torch.tensor(1.0))
+
+    def encode(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, N, 4, H, W) → tokens (B, N, 5, D), side descriptors (B, N, 4, T·Ds)."""
+        B, N = pixels.shape[:2]
+        maps = self.encoder(standardised(pixels).flatten(0, 1))  # (B*N, De, T, T)
+        void = void_widths(pixels[:, :, 3].flatten(0, 1), self.num_tokens)  # (B*N, 4, T)
+        sides = self.sides(maps, void).flatten(2)  # (B*N, 4, T*Ds)
+        pooled = torch.cat([maps.mean(dim=(2, 3)), maps.amax(dim=(2, 3))], dim=1)
+        tokens = torch.stack(
+            [
+                self.piece_token(pooled),
+                *(layer(sides[:, d]) for d, layer in enumerate(self.side_token)),
+            ],
+            dim=1,
+        )  # (B*N, 5, D)
+        return tokens.unflatten(0, (B, N)), sides.unflatten(0, (B, N))
+
+    def forward(self, pixels: Tensor, grid: Grid) -> tuple[Relations, Relations]:
+        """Relations with the context of all pieces, and those of isolated pairs."""
+        return self.relate(*self.encode(pixels), grid)
+
+    def relate(self, tokens: Tensor, sides: Tensor, grid: Grid) -> tuple[Relations, Relations]:
+        """Everything after the encoder; see :meth:`forward`."""
+        B, N = tokens.shape[:2]
+        scale = self.local_scale / math.sqrt(sides.shape[-1])
+        right = scale * sides[:, :, Direction.RIGHT] @ sides[:, :, Direction.LEFT].mT  # (B, N, N)
+        down = scale * sides[:, :, Direction.DOWN] @ sides[:, :, Direction.UP].mT
+        tokens = tokens + self.token_type
+        local_none = self.local_none(tokens[:, :, 1:]).squeeze(-1)  # (B, N, 4)
+
+        size = torch.tensor(
+            [grid.rows / 10, grid.cols / 10, 1 / grid.rows, 1 / grid.cols], device=tokens.device
+        )
+        tokens = tokens + self.grid_size(size)
+        seams = _seams_between_tokens(right, down)
+        hidden = tokens.flatten(1, 2)  # (B, 5N, D)
+        for layer in self.layers:
+            hidden = layer(hidden, seams)
+        hidden = self.norm(hidden).unflatten(1, (N, TOKENS))  # (B, N, 5, D)
+
+        with_piece = torch.cat(
+            [hidden[:, :, 1:], hidden[:, :, :1].expand(-1, -1, 4, -1)], dim=-1
+        )  # (B, N, 4, 2D) each side beside its piece
+        query = [layer(with_piece[:, :, d]) for d, layer in enumerate(self.seam_query)]
+        scale = 1 / math.sqrt(hidden.shape[-1])
+        positions = self.position_query(hidden.flatten(2)) @ self.cells(grid).T  # (B, N, N)
+        in_context = Relations(
+            right=right + scale * query[Direction.RIGHT] @ query[Direction.LEFT].mT,
+            down=down + scale * query[Direction.DOWN] @ query[Direction.UP].mT,
+            none=self.none_head(with_piece).squeeze(-1),
+            position=scale * positions,
+        )
+        isolated = Relations(right, down, local_none, in_context.position)
+        return in_context, isolated
+
+
+def _seams_between_tokens(right: Tensor, down: Tensor) -> Tensor:
+    """(B, N, N) seam logits → (B, 5N, 5N) between the side tokens that would touch."""
+    B, N = right.shape[:2]
+    table = right.new_zeros(B, N, TOKENS, N, TOKENS)
+    side = {direction: direction + 1 for direction in Direction}
+    table[:, :, side[Direction.RIGHT], :, side[Direction.LEFT]] = right
+    table[:, :, side[Direction.LEFT], :, side[Direction.RIGHT]] = right.mT
+    table[:, :, side[Direction.DOWN], :, side[Direction.UP]] = down
+    table[:, :, side[Direction.UP], :, side[Direction.DOWN]] = down.mT
+    return table.reshape(B, N * TOKENS, N * TOKENS)

@@ -1,0 +1,156 @@
+"""Pictures and masks held ready for cutting fresh puzzles."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import ByteArray
+from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
+
+SPLITS = {"train": 0.85, "val": 0.075, "test": 0.075}
+
+
+def picture_split(key: str, seed: int = 0) -> str:
+    """The split of a picture, from its name alone: adding pictures moves none."""
+    draw = child_rng(seed, "split", key).random()
+    for split, share in SPLITS.items():
+        if draw < share:
+            return split
+        draw -= share
+    return "test"
+
+
+def split_pictures(folder: str | Path, split: str, seed: int = 0) -> list[Path]:
+    """Picture files of ``folder`` that fall into ``split``.
+
+    Where an ``images.csv`` beside or above the folder names the originals, two
+    views of one lamp (names that differ only in the view) stay together.
+    """
+    folder = Path(folder)
+    originals = _originals(folder)
+    return [
+        path
+        for path in list_pictures(folder)
+        if picture_split(originals.get(path.name, path.name), seed) == split
+    ]
+
+
+def _originals(folder: Path) -> dict[str, str]:
+    """File → object key: two views of one object share the key."""
+    for table in (folder / "images.csv", folder.parent / "images.csv"):
+        if table.is_file():
+            with table.open(newline="", encoding="utf-8") as stream:
+                return {row["file"]: _object_key(row) for row in csv.DictReader(stream)}
+    return {}
+
+
+def _object_key(row: dict[str, str]) -> str:
+    number = re.search(r"_(\d+)_[0-9a-f]{8}\.\w+$", row["original"])
+    return f"lamp {number[1]}" if row["kind"] == "lamps" and number else row["file"]
+
+
+class PictureBank:
+    """Square pictures decoded once into a memory-mapped cache: (M, S, S, 3) uint8."""
+
+    def __init__(self, paths: Sequence[Path], cache: str | Path, size_px: int = 448) -> None:
+        if not paths:
+            raise InputError("no pictures to cut puzzles from")
+        names = "\n".join(f"{p.resolve()}:{p.stat().st_size}" for p in paths)
+        key = hashlib.blake2b(f"{size_px}\n{names}".encode(), digest_size=8).hexdigest()
+        self.path = Path(cache) / f"pictures-{key}-{size_px}.npy"
+        if not self.path.exists():
+            self._build(paths, size_px)
+        self._pictures: ByteArray | None = None
+        self._length = len(paths)
+
+    def _build(self, paths: Sequence[Path], size_px: int) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.path.with_suffix(f".{os.getpid()}.part")
+        bank = np.lib.format.open_memmap(
+            partial, mode="w+", dtype=np.uint8, shape=(len(paths), size_px, size_px, 3)
+        )
+        for index, path in enumerate(paths):
+            bank[index] = resize(square_crop(read_picture(path)), size_px, size_px)
+        bank.flush()
+        partial.replace(self.path)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> ByteArray:
+        if self._pictures is None:
+            self._pictures = np.load(self.path, mmap_mode="r")
+        return self._pictures[index]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_pictures": None}  # workers map the file themselves
+
+
+class MaskBank:
+    """Masks of several sources, drawn with given shares, flipped and turned at random."""
+
+    def __init__(self, sources: Sequence[tuple[float, ByteArray]]) -> None:
+        """``sources``: (share, masks (K, 128, 128) bool or 0/255) pairs."""
+        if not sources:
+            raise InputError("no masks to cut puzzles with")
+        shares = np.array([share for share, _ in sources], dtype=float)
+        self._shares = shares / shares.sum()
+        self._masks = [_as_bytes(masks) for _, masks in sources]
+        self._scaled: dict[int, list[ByteArray]] = {}
+
+    def draw(self, num_masks: int, size_px: int, rng: np.random.Generator) -> ByteArray:
+        """(n, px, px) alpha 0..255, soft where an edge crosses a pixel."""
+        if size_px not in self._scaled:
+            self._scaled[size_px] = [_shrunk(masks, size_px) for masks in self._masks]
+        masks = self._scaled[size_px][rng.choice(len(self._masks), p=self._shares)]
+        chosen = masks[rng.integers(len(masks), size=num_masks)]
+        turns, flips = rng.integers(4, size=num_masks), rng.integers(2, size=num_masks)
+        return np.stack(
+            [
+                np.rot90(mask[:, ::-1] if flip else mask, turn)
+                for mask, turn, flip in zip(chosen, turns, flips, strict=True)
+            ]
+        )
+
+    @classmethod
+    def read(cls, sources: dict[str, float]) -> MaskBank:
+        """From folders of PNG masks and ``.npz`` banks of packed bits, with shares."""
+        return cls([(share, read_masks(path)) for path, share in sources.items()])
+
+
+def read_masks(path: str | Path) -> ByteArray:
+    """(K, 128, 128) 0/255 from a folder of pictures or a packed ``.npz``."""
+    path = Path(path)
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as archive:
+            bits = np.unpackbits(archive["masks"], axis=1)
+        return _as_bytes(bits.reshape(-1, 128, 128))
+    masks = [resize(read_picture(file, "L"), 128, 128) for file in list_pictures(path)]
+    if not masks:
+        raise InputError(f"{path}: no masks in this folder")
+    return _as_bytes(np.stack(masks) > 127)
+
+
+def _as_bytes(masks: ByteArray) -> ByteArray:
+    return np.where(np.asarray(masks) > 0, np.uint8(255), np.uint8(0))
+
+
+def _shrunk(masks: ByteArray, size_px: int) -> ByteArray:
+    """Area-averaged to ``size_px``."""
+    side = masks.shape[1]
+    if side == size_px:
+        return masks
+    if side % size_px:
+        return np.stack([resize(mask, size_px, size_px) for mask in masks])
+    step = side // size_px
+    blocks = masks.reshape(len(masks), size_px, step, size_px, step)
+    return blocks.mean(axis=(2, 4), dtype=np.float32).round().astype(np.uint8)

@@ -1,0 +1,191 @@
+"""Fresh puzzles forever: new crop, flip, colour, masks, grid and permutation every time.
+
+Batch number b is a function of (seed, b) alone, so a stream can be entered
+anywhere: training resumes exactly, and workers share the work without overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import ByteArray, FloatArray, IntArray
+from puzzleflow.training.banks import MaskBank, PictureBank
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B puzzles of one grid: pieces (B, N, 4, px, px) uint8 premultiplied, truth (B, N)."""
+
+    pieces: Tensor
+    position_of: Tensor
+    grid: Grid
+
+    def pixels(self) -> Tensor:
+        """(B, N, 4, px, px) float in [0, 1]."""
+        return self.pieces.float().div_(255)
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """What is drawn, and how often."""
+
+    piece_px: int = 64
+    pieces_per_batch: int = 144
+    grids: dict[str, float] = field(
+        default_factory=lambda: {"2x2": 0.05, "3x3": 0.55, "4x4": 0.2, "5x5": 0.2}
+    )
+    smallest_crop: float = 0.6  # side of the crop as a share of the picture
+    square_share: float = 0.08  # puzzles of square pieces with a fixed gap
+    widest_gap: float = 0.12  # of those, as a share of the piece
+    plain_share: float = 0.2  # puzzles cut exactly as data sets are: centre crop, no changes
+
+
+class PuzzleStream(IterableDataset[Batch]):
+    """An endless iterable of :class:`Batch`, from ``first_batch`` on."""
+
+    def __init__(
+        self,
+        pictures: PictureBank,
+        masks: MaskBank,
+        config: StreamConfig,
+        *,
+        seed: int,
+        first_batch: int = 0,
+    ) -> None:
+        self.pictures = pictures
+        self.masks = masks
+        self.config = config
+        self.seed = seed
+        self.first_batch = first_batch
+        self._grids = [Grid.parse(text) for text in config.grids]
+        shares = np.array(list(config.grids.values()), dtype=float)
+        self._shares = shares / shares.sum()
+
+    def __iter__(self) -> Iterator[Batch]:
+        worker = get_worker_info()
+        offset, step = (worker.id, worker.num_workers) if worker else (0, 1)
+        number = self.first_batch + offset
+        while True:
+            yield self.batch(number)
+            number += step
+
+    def batch(self, number: int) -> Batch:
+        """Batch ``number`` of this stream, always the same."""
+        rng = child_rng(self.seed, "batch", number)
+        grid = self._grids[rng.choice(len(self._grids), p=self._shares)]
+        size = max(1, self.config.pieces_per_batch // grid.num_pieces)
+        return _collated([self._puzzle(grid, rng) for _ in range(size)], grid)
+
+    def validation(self, grid: Grid, num_puzzles: int, batch_size: int = 16) -> Iterator[Batch]:
+        """Fixed puzzles, one a picture in order, cut as data sets are."""
+        for first in range(0, num_puzzles, batch_size):
+            yield _collated(
+                [
+                    self._puzzle(grid, child_rng(self.seed, "validation", str(grid), index), index)
+                    for index in range(first, min(first + batch_size, num_puzzles))
+                ],
+                grid,
+            )
+
+    def _puzzle(
+        self, grid: Grid, rng: np.random.Generator, picture: int | None = None
+    ) -> tuple[ByteArray, IntArray]:
+        """Pieces (N, 4, px, px) and their positions; a given ``picture`` is cut as it is."""
+        px = self.config.piece_px
+        if picture is None:
+            canvas = self._canvas(grid, int(rng.integers(len(self.pictures))), rng)
+            square = rng.random() < self.config.square_share
+        else:
+            canvas = self._canvas(grid, picture % len(self.pictures), None)
+            square = False
+        cells = canvas.reshape(grid.rows, px, grid.cols, px, 3).transpose(0, 2, 4, 1, 3)
+        cells = cells.reshape(grid.num_pieces, 3, px, px)  # by position
+        alpha = (
+            self._square_alpha(grid.num_pieces, rng)
+            if square
+            else self.masks.draw(grid.num_pieces, px, rng)
+        )  # (N, px, px)
+        colour = cells * (alpha[:, None].astype(np.uint16) + 1) >> 8
+        by_position = np.concatenate([colour.astype(np.uint8), alpha[:, None]], axis=1)
+        position_of = rng.permutation(grid.num_pieces)
+        return by_position[position_of], position_of
+
+    def _canvas(self, grid: Grid, picture: int, rng: np.random.Generator | None) -> ByteArray:
+        """(R·px, C·px, 3): the centred crop without ``rng``, else any crop, flip and tone."""
+        pixels = self.pictures[picture]
+        height, width = pixels.shape[:2]
+        share, stretch, down, along = 1.0, 1.0, 0.5, 0.5
+        changed = rng is not None and rng.random() >= self.config.plain_share
+        if rng is not None and changed:
+            share = rng.uniform(self.config.smallest_crop, 1.0)
+            stretch = np.exp(rng.uniform(-0.15, 0.15))
+            down, along = rng.random(2)
+        unit = share * min(height / grid.rows, width / (grid.cols * stretch))
+        crop_h, crop_w = unit * grid.rows, unit * grid.cols * stretch
+        top, left = down * (height - crop_h), along * (width - crop_w)
+        px = self.config.piece_px
+        image = Image.fromarray(pixels).resize(
+            (grid.cols * px, grid.rows * px),
+            Image.Resampling.BILINEAR,
+            box=(left, top, left + crop_w, top + crop_h),
+        )
+        canvas: ByteArray = np.asarray(image)
+        if rng is None or not changed:
+            return canvas
+        if rng.random() < 0.5:
+            canvas = canvas[:, ::-1]
+        return _recoloured(canvas, rng)
+
+    def _square_alpha(self, num_pieces: int, rng: np.random.Generator) -> ByteArray:
+        """Square pieces with one gap all round, as in JPwLEG."""
+        px = self.config.piece_px
+        gap = int(rng.integers(0, 1 + round(self.config.widest_gap * px)))
+        alpha = np.zeros((num_pieces, px, px), np.uint8)
+        alpha[:, gap : px - gap, gap : px - gap] = 255
+        return alpha
+
+
+def _collated(puzzles: list[tuple[ByteArray, IntArray]], grid: Grid) -> Batch:
+    pieces, truths = zip(*puzzles, strict=True)
+    return Batch(torch.from_numpy(np.stack(pieces)), torch.from_numpy(np.stack(truths)), grid)
+
+
+def _recoloured(canvas: ByteArray, rng: np.random.Generator) -> ByteArray:
+    """One gentle change of tone for the whole picture: pieces stay consistent."""
+    if rng.random() < 0.4:
+        return canvas
+    gamma = np.exp(rng.uniform(-0.25, 0.25))
+    gain, lift = rng.uniform(0.8, 1.15), rng.uniform(-0.06, 0.06)
+    tint = 1 + rng.uniform(-0.06, 0.06, size=3)
+    ramp = np.linspace(0, 1, 256) ** gamma * gain + lift
+    tables: FloatArray = ramp[:, None] * tint  # (256, 3)
+    table = (np.clip(tables, 0, 1) * 255).astype(np.uint8)
+    recoloured = np.stack([table[:, c][canvas[..., c]] for c in range(3)], axis=-1)
+    if rng.random() < 0.12:  # like a print or a photograph
+        grey = recoloured @ np.array([0.299, 0.587, 0.114])
+        return np.repeat(grey.astype(np.uint8)[..., None], 3, axis=2)
+    return recoloured
+
+
+def stream_loader(stream: PuzzleStream, num_workers: int = 0) -> DataLoader[Batch]:
+    """A loader that yields the stream's batches in order."""
+    return DataLoader(
+        stream,
+        batch_size=None,
+        num_workers=num_workers,
+        prefetch_factor=4 if num_workers else None,
+        worker_init_fn=_one_thread if num_workers else None,
+    )
+
+
+def _one_thread(_: int) -> None:
+    torch.set_num_threads(1)
