@@ -1,0 +1,143 @@
+"""The tables of a report: a heading row and rows of text, for Markdown and HTML alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from puzzleflow.core.intervals import Estimate
+from puzzleflow.evaluation.comparison import Comparison, is_clear
+from puzzleflow.evaluation.published import PUBLISHED, Published
+from puzzleflow.evaluation.results import CLASSES, SHOWN, Results
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Everything that the pages show.
+
+    facts            what was run: data, split, puzzles, seed, machine, command
+    published_table  a key of :data:`~puzzleflow.evaluation.published.PUBLISHED`, or None
+    """
+
+    facts: dict[str, str]
+    results: Sequence[Results]
+    comparisons: Sequence[Comparison]
+    seed: int
+    published_table: str | None = None
+    estimates: dict[str, dict[str, Estimate]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        estimates = {
+            results.solver: {metric: results.estimate(metric, seed=self.seed) for metric in SHOWN}
+            for results in self.results
+        }
+        object.__setattr__(self, "estimates", estimates)
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        return PUBLISHED[self.published_table] if self.published_table else ()
+
+
+def accuracy_table(report: Report) -> list[list[str]]:
+    """PA, AA and SRA with intervals."""
+    rows = [["solver", "puzzles", *(f"{metric} %" for metric in SHOWN)]]
+    for results in report.results:
+        estimates = report.estimates[results.solver]
+        rows.append(
+            [
+                results.solver,
+                str(len(results)),
+                *(interval_text(estimates[metric]) for metric in SHOWN),
+            ]
+        )
+    return rows
+
+
+def failure_table(report: Report) -> list[list[str]]:
+    """How many puzzles of each solver fall in each class."""
+    rows = [["solver", *CLASSES]]
+    for results in report.results:
+        counts = results.class_counts()
+        rows.append(
+            [
+                results.solver,
+                *(
+                    f"{counts[name]} ({100 * counts[name] / len(results):.1f} %)"
+                    for name in CLASSES
+                ),
+            ]
+        )
+    return rows
+
+
+def cost_table(report: Report) -> list[list[str]]:
+    """Seconds and memory."""
+    head = ["solver", "s/puzzle, median", "mean", "95th percentile", "MiB/puzzle, median"]
+    rows = [[*head, "MiB, largest worker"]]
+    for results in report.results:
+        seconds = results.seconds
+        rows.append(
+            [
+                results.solver,
+                *(
+                    f"{value:.4g}"
+                    for value in (
+                        float(np.median(seconds)),
+                        float(seconds.mean()),
+                        float(np.percentile(seconds, 95)),
+                    )
+                ),
+                _or_dash(results.memory_mb()),
+                _or_dash(results.worker_mb()),
+            ]
+        )
+    return rows
+
+
+def comparison_table(report: Report) -> list[list[str]]:
+    """Every pair of solvers on the same puzzles."""
+    head = ["first", "second", *(f"Δ{metric}, points" for metric in SHOWN)]
+    rows = [[*head, "solved by first only", "by second only", "McNemar p"]]
+    for comparison in report.comparisons:
+        rows.append(
+            [
+                comparison.first,
+                comparison.second,
+                *(
+                    interval_text(comparison.differences[metric], signed=True)
+                    + (" *" if is_clear(comparison.differences[metric]) else "")
+                    for metric in SHOWN
+                ),
+                str(comparison.only_first),
+                str(comparison.only_second),
+                f"{comparison.mcnemar_p:.3g}",
+            ]
+        )
+    return rows
+
+
+def published_table(report: Report) -> list[list[str]]:
+    """What others published, with source and remark."""
+    rows = [["published method", "PA %", "AA %", "SRA %", "source", "remark"]]
+    for row in report.published:
+        rows.append(
+            [
+                row.method,
+                *(_or_dash(value) for value in (row.pa, row.aa, row.sra)),
+                row.source,
+                row.note,
+            ]
+        )
+    return rows
+
+
+def interval_text(estimate: Estimate, *, signed: bool = False) -> str:
+    """``57.5 [52.3, 62.7]``."""
+    sign = "+" if signed else ""
+    return f"{estimate.value:{sign}.1f} [{estimate.low:{sign}.1f}, {estimate.high:{sign}.1f}]"
+
+
+def _or_dash(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"

@@ -1,0 +1,96 @@
+"""What a worker process does: solve one puzzle with one solver and say how it went."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from time import perf_counter
+
+from puzzleflow.core.errors import CannotSolve
+from puzzleflow.core.puzzle import Puzzle, Solution
+from puzzleflow.core.rng import child_seed
+from puzzleflow.evaluation.journal import Record
+from puzzleflow.evaluation.memory import PeakMemory
+from puzzleflow.evaluation.spec import SolverSpec
+from puzzleflow.solvers.base import Solver
+from puzzleflow.storage.source import PuzzleSource
+
+
+@dataclass(frozen=True)
+class Task:
+    """One puzzle for one solver; ``run`` is the same for all tasks of a run."""
+
+    run: str
+    source: PuzzleSource
+    spec: SolverSpec
+    index: int
+    seed: int
+
+
+_sources: dict[str, PuzzleSource] = {}
+_solvers: dict[SolverSpec, Solver] = {}
+
+
+def solve_task(task: Task) -> tuple[SolverSpec, Record]:
+    """Solve without sight of the truth; a refusal or a crash is a result, too.
+
+    The seed follows from the root seed and the puzzle's index alone. The first
+    puzzle a solver meets in this process is solved twice, so that imports,
+    weights and compiled kernels do not count as its time or memory.
+    """
+    source = _source(task)
+    whole = source.read(task.index)
+    puzzle = whole.without_truth()
+    pinned = source.pins(task.index) or None
+    seed = child_seed(task.seed, task.index)
+    fresh = task.spec not in _solvers
+    solver = _solvers.setdefault(task.spec, task.spec.load())
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    if fresh:
+        _attempt(solver, puzzle, seed, pinned)
+    with PeakMemory() as memory:
+        started = perf_counter()
+        answer = _attempt(solver, puzzle, seed, pinned)
+        seconds = perf_counter() - started
+    solved = isinstance(answer, Solution)
+    return task.spec, Record(
+        index=task.index,
+        puzzle_id=whole.puzzle_id,
+        position_of=tuple(answer.position_of.tolist()) if isinstance(answer, Solution) else None,
+        seconds=round(seconds, 6),
+        memory_mb=memory.added_mb,
+        worker_mb=memory.process_mb,
+        refusal="" if solved else str(answer),
+    )
+
+
+def forget() -> None:
+    """Drop the sources and solvers that this process keeps."""
+    for source in _sources.values():
+        source.close()
+    _sources.clear()
+    _solvers.clear()
+
+
+def _source(task: Task) -> PuzzleSource:
+    """The source of this run, opened once in this process."""
+    if task.run not in _sources:
+        forget()
+        _sources[task.run] = task.source
+    return _sources[task.run]
+
+
+def _attempt(
+    solver: Solver, puzzle: Puzzle, seed: int, pinned: dict[int, int] | None
+) -> Solution | str:
+    """The solution, or why there is none."""
+    try:
+        solution = solver.prepare(puzzle).solve(seed=seed, pinned=pinned)
+    except CannotSolve as refusal:
+        return f"cannot solve: {refusal}"
+    except Exception as error:  # a foreign solver may raise anything; the run goes on
+        return f"crashed: {type(error).__name__}: {error}"
+    if len(solution.position_of) != puzzle.num_pieces:
+        return f"crashed: {len(solution.position_of)} positions for {puzzle.num_pieces} pieces"
+    return solution
