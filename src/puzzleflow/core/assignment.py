@@ -21,7 +21,8 @@ def as_assignment(position_of: ArrayLike, num_pieces: int) -> IntArray:
     array = _whole_numbers(position_of)
     if array.shape != (num_pieces,):
         raise NotAPermutation(f"expected {num_pieces} positions, got shape {array.shape}")
-    return as_assignments(array[None], num_pieces)[0]
+    checked: IntArray = as_assignments(array[None], num_pieces)[0]
+    return checked
 
 
 def as_permutation(position_of: ArrayLike, num_pieces: int) -> IntArray:

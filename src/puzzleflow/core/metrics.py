@@ -1,0 +1,229 @@
+"""How good layouts are, as published with GAP and with JPwLEG.
+
+A *relation* is a true pair of neighbours with its direction: piece v belongs
+directly right of (down, left, up from) piece u. It is *preserved* when v was
+also put directly in that direction of u, wherever the two lie.
+
+perfect     PA   share of puzzles with every piece in its place
+absolute    AA   share of pieces in their place
+relations   SRA  share of directed relations preserved, pooled over all puzzles
+horizontal  HA   the same for right and left alone
+vertical    VA   the same for down and up alone
+neighbours       share of true pairs put next to each other in whatever direction
+                 (``neighbor_accuracy`` of the official code)
+
+A relation to the right and the one to the left that mirrors it are preserved
+together, so "right" and "left" always agree, as do "down" and "up"; the
+official result lists all four. All puzzles of a set have one grid, so pooling
+and averaging over puzzles are the same. Where a grid has no relation of a kind
+(1xN has none up or down) none is broken and the share is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from puzzleflow.core.assignment import as_assignments, as_permutations, invert_rows
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.failures import Failure, classify
+from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.intervals import LEVEL, NUM_RESAMPLES, Estimate, bootstrap_mean
+from puzzleflow.core.types import BoolArray, FloatArray, IntArray
+
+METRICS = ("perfect", "absolute", "relations", "horizontal", "vertical", "neighbours")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Counts for each of M puzzles, and the shares that follow from them.
+
+    correct           (M,) pieces in their place, of ``num_counted`` each
+    right_preserved   (M,) relations to the right preserved (= to the left)
+    down_preserved    (M,) relations down preserved (= up)
+    pairs_adjacent    (M,) true pairs of neighbours put next to each other
+    failure           (M,) :class:`~puzzleflow.core.failures.Failure`
+    """
+
+    grid: Grid
+    num_counted: int
+    correct: IntArray
+    right_preserved: IntArray
+    down_preserved: IntArray
+    pairs_adjacent: IntArray
+    failure: IntArray
+
+    def __len__(self) -> int:
+        return len(self.correct)
+
+    @property
+    def num_right(self) -> int:
+        """Relations to the right in one puzzle."""
+        return self.grid.rows * (self.grid.cols - 1)
+
+    @property
+    def num_down(self) -> int:
+        """Relations down in one puzzle."""
+        return (self.grid.rows - 1) * self.grid.cols
+
+    @cached_property
+    def is_perfect(self) -> BoolArray:
+        """(M,) every piece in its place."""
+        perfect: BoolArray = self.correct == self.num_counted
+        return perfect
+
+    def per_puzzle(self, metric: str) -> FloatArray:
+        """(M,) share in [0, 1] for one of :data:`METRICS`."""
+        right, down = self.right_preserved, self.down_preserved
+        num_right, num_down = self.num_right, self.num_down
+        counts: dict[str, tuple[IntArray | BoolArray, int]] = {
+            "perfect": (self.is_perfect, 1),
+            "absolute": (self.correct, self.num_counted),
+            "relations": (right + down, num_right + num_down),
+            "horizontal": (right, num_right),
+            "vertical": (down, num_down),
+            "neighbours": (self.pairs_adjacent, num_right + num_down),
+        }
+        count, total = counts[metric]
+        return count / total if total else np.ones(len(self))
+
+    def mean(self, metric: str) -> float:
+        """Share over the whole set, in [0, 1]."""
+        return float(self.per_puzzle(metric).mean())
+
+    @property
+    def perfect_accuracy(self) -> float:
+        """PA."""
+        return self.mean("perfect")
+
+    @property
+    def absolute_accuracy(self) -> float:
+        """AA."""
+        return self.mean("absolute")
+
+    @property
+    def relation_accuracy(self) -> float:
+        """SRA."""
+        return self.mean("relations")
+
+    def estimates(
+        self, *, seed: int = 0, num_resamples: int = NUM_RESAMPLES, level: float = LEVEL
+    ) -> dict[str, Estimate]:
+        """Every metric with its bootstrap interval over puzzles."""
+        return {
+            metric: bootstrap_mean(
+                self.per_puzzle(metric), seed=seed, num_resamples=num_resamples, level=level
+            )
+            for metric in METRICS
+        }
+
+    def failure_counts(self) -> dict[str, int]:
+        """How many puzzles fall in each class, by label, every class present."""
+        counts = np.bincount(self.failure, minlength=len(Failure))
+        return {kind.label: int(counts[kind]) for kind in Failure}
+
+
+def score(
+    predicted: ArrayLike, truth: ArrayLike, grid: Grid, *, given: Sequence[int] = ()
+) -> Scores:
+    """Score layouts against the truth.
+
+    predicted  (M, N) or (N,) ``position_of``; collisions count as they fall
+    truth      the same shape, permutations
+    given      positions whose pieces the solver was told (the centre, in one
+               protocol of JPwLEG): they do not count in AA
+    """
+    n = grid.num_pieces
+    predicted, truth = np.atleast_2d(predicted), np.atleast_2d(truth)
+    if predicted.shape != truth.shape:
+        raise InputError(f"predictions {predicted.shape} and truth {truth.shape} differ in shape")
+    if len(truth) == 0:
+        raise InputError("no puzzles to score")
+    predicted, truth = as_assignments(predicted, n), as_permutations(truth, n)
+    counted = ~np.isin(np.arange(n), np.asarray(given, dtype=np.int64))
+    if not counted.any():
+        raise InputError("every piece is given: nothing to score")
+
+    # put_at[m, j]: where the piece that belongs at position j was put
+    put_at = np.take_along_axis(predicted, invert_rows(truth), axis=1)  # (M, N)
+    row, col = (axis[put_at] for axis in grid.coordinates.T)
+    right, down = grid.neighbours(Direction.RIGHT), grid.neighbours(Direction.DOWN)
+    right_rows, right_cols = _steps(row, right), _steps(col, right)  # (M, E)
+    down_rows, down_cols = _steps(row, down), _steps(col, down)
+    adjacent = np.count_nonzero(np.abs(right_rows) + np.abs(right_cols) == 1, axis=1)
+    adjacent += np.count_nonzero(np.abs(down_rows) + np.abs(down_cols) == 1, axis=1)
+    return Scores(
+        grid=grid,
+        num_counted=int(counted.sum()),
+        correct=np.count_nonzero(put_at[:, counted] == np.flatnonzero(counted), axis=1),
+        right_preserved=np.count_nonzero((right_rows == 0) & (right_cols == 1), axis=1),
+        down_preserved=np.count_nonzero((down_rows == 1) & (down_cols == 0), axis=1),
+        pairs_adjacent=adjacent,
+        failure=classify(put_at, grid),
+    )
+
+
+def _steps(coordinate: IntArray, pairs: IntArray) -> IntArray:
+    """(M, E) how much further the second of each pair lies than the first."""
+    steps: IntArray = coordinate[:, pairs[:, 1]] - coordinate[:, pairs[:, 0]]
+    return steps
+
+
+def official_result(scores: Scores) -> dict[str, Any]:
+    """The dict that the official ``evaluate_predictions`` returns; percentages in 0..100.
+
+    ``grid_size`` is the side of a square grid, and [rows, cols] of any other.
+    """
+    grid, num_puzzles = scores.grid, len(scores)
+    by_axis = {
+        "right": (int(scores.right_preserved.sum()), num_puzzles * scores.num_right),
+        "down": (int(scores.down_preserved.sum()), num_puzzles * scores.num_down),
+    }
+    pieces = (int(scores.correct.sum()), num_puzzles * scores.num_counted)
+    perfect = (int(scores.is_perfect.sum()), num_puzzles)
+    by_direction = {
+        "right": by_axis["right"],
+        "down": by_axis["down"],
+        "left": by_axis["right"],
+        "up": by_axis["down"],
+    }
+    relations = (
+        sum(kept for kept, _ in by_direction.values()),
+        sum(total for _, total in by_direction.values()),
+    )
+    return {
+        "dataset_info": {
+            "num_puzzles": num_puzzles,
+            "num_pieces_per_puzzle": grid.num_pieces,
+            "grid_size": grid.rows if grid.rows == grid.cols else [grid.rows, grid.cols],
+        },
+        "metrics": {
+            "perfect_accuracy": _percent(*perfect),
+            "absolute_accuracy": _percent(*pieces),
+            "spatial_relationship_accuracy": _percent(*relations),
+        },
+        "detailed_stats": {
+            "perfect_puzzles": perfect[0],
+            "total_puzzles": perfect[1],
+            "correct_pieces": pieces[0],
+            "total_pieces": pieces[1],
+            "spatial_relationships": {
+                "preserved_relationships": relations[0],
+                "total_relationships": relations[1],
+                "relationship_accuracies": {
+                    name: _percent(kept, total) for name, (kept, total) in by_direction.items()
+                },
+                "relationship_preserved": {name: kept for name, (kept, _) in by_direction.items()},
+                "relationship_counts": {name: total for name, (_, total) in by_direction.items()},
+            },
+        },
+    }
+
+
+def _percent(count: int, total: int) -> float:
+    return 100 * count / total if total else 100.0
