@@ -40,26 +40,16 @@ def parallel_map(
     return results
 
 
-def parallel_stream(
-    function: Callable[[Item], Result], items: Iterable[Item], *, num_workers: int = 1
-) -> Iterator[Result]:
-    """The results of :func:`parallel_map` as they are finished, in no particular order."""
-    yield from _results(function, items, num_workers, return_as="generator_unordered")
-
-
 def _results(
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    num_workers: int,
-    return_as: str = "generator",
+    function: Callable[[Item], Result], items: Iterable[Item], num_workers: int
 ) -> Iterable[Result]:
     if num_workers == 1:
         return map(function, items)
     from joblib import Parallel, delayed
 
-    pool = Parallel(n_jobs=num_workers, return_as=return_as)
-    results: Iterable[Result] = pool(delayed(function)(item) for item in items)
-    return results
+    pool = Parallel(n_jobs=num_workers, return_as="generator")
+    ordered: Iterable[Result] = pool(delayed(function)(item) for item in items)
+    return ordered
 
 
 _ONE_THREAD = {

@@ -17,7 +17,7 @@ from puzzleflow.evaluation.journal import Heading, Journal, Record
 from puzzleflow.evaluation.results import Results, Truth, score_records
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
-from puzzleflow.parallel import parallel_map, worker_count
+from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.source import PuzzleSource
 
 OnRecord = Callable[[SolverSpec, Record], None]
@@ -70,7 +70,7 @@ class Bench:
         return Journal(self.out / "journal" / f"{spec.file_stem}.jsonl", heading)
 
     def run(
-        self, *, workers: int | None = 1, fresh: bool = False, on_record: OnRecord | None = None
+        self, *, num_workers: int = 1, fresh: bool = False, on_record: OnRecord | None = None
     ) -> dict[str, dict[int, Record]]:
         """Solve what the journals lack; returns records by solver label and puzzle index.
 
@@ -98,9 +98,8 @@ class Bench:
                     for index in range(self.num_puzzles)
                     if index not in known
                 ]
-            num_workers = worker_count(workers)
             stack.enter_context(_inline_state(num_workers))
-            for spec, record in parallel_map(solve_task, tasks, workers=num_workers, ahead=2):
+            for spec, record in bounded_map(solve_task, tasks, num_workers=num_workers, ahead=2):
                 journals[spec].append(record)
                 records[spec.label][record.index] = record
                 if on_record is not None:
