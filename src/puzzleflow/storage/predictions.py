@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from puzzleflow.core.assignment import as_permutations, invert_rows
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import IntArray
@@ -51,9 +52,9 @@ class Predictions:
     info: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "position_of", as_permutations(self.position_of, "predictions"))
+        object.__setattr__(self, "position_of", _checked(self.position_of, "predictions"))
         if self.targets is not None:
-            targets = as_permutations(self.targets, "targets")
+            targets = _checked(self.targets, "targets")
             if targets.shape != self.position_of.shape:
                 raise FormatError(
                     f"targets {targets.shape} do not fit predictions {self.position_of.shape}"
@@ -70,31 +71,16 @@ class Predictions:
         return len(self.position_of)
 
 
-def as_permutations(rows: ArrayLike, what: str) -> IntArray:
-    """Checked (M, N) int64 copy: every row is a permutation of 0..N-1."""
+def _checked(rows: ArrayLike, what: str) -> IntArray:
     array = np.asarray(rows)
     if array.ndim != 2 or array.shape[1] < 1:
         raise FormatError(f"{what}: expected shape (puzzles, pieces), got {array.shape}")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise FormatError(f"{what}: expected whole numbers, got {array.dtype}")
     if array.size > MAX_VALUES:
         raise FormatError(f"{what}: {array.size:,} values are more than {MAX_VALUES:,}")
-    num_pieces = array.shape[1]
-    outside = ((array < 0) | (array >= num_pieces)).any(axis=1)  # (M,)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise NotAPermutation(f"{what}: row {row} leaves 0..{num_pieces - 1}")
-    array = array.astype(np.int64)
-    wrong = (np.sort(array, axis=1) != np.arange(num_pieces)).any(axis=1)  # (M,)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise NotAPermutation(f"{what}: row {row} uses a position twice")
-    return array
-
-
-def invert_rows(permutations: IntArray) -> IntArray:
-    """(M, N) piece → position ↔ position → piece, row by row."""
-    return np.argsort(permutations, axis=1)
+    try:
+        return as_permutations(array, array.shape[1])
+    except NotAPermutation as error:
+        raise NotAPermutation(f"{what}: {error}") from error
 
 
 def read_predictions(path: str | Path) -> Predictions:
@@ -107,7 +93,7 @@ def read_predictions(path: str | Path) -> Predictions:
         if start.startswith(ZIP_MAGIC):
             return _from_npz(path)
         if start.startswith(NPY_MAGIC):
-            return Predictions(invert_rows(as_permutations(map_npy(path), "predictions")))
+            return Predictions(invert_rows(_checked(map_npy(path), "predictions")))
     except (FormatError, NotAPermutation, NotAGrid) as error:
         if str(path) in str(error):
             raise
@@ -159,8 +145,8 @@ def write_predictions(
     """
     path = Path(path)
     rows = Predictions(
-        as_permutations(position_of, "predictions"),
-        None if targets is None else as_permutations(targets, "targets"),
+        _checked(position_of, "predictions"),
+        None if targets is None else _checked(targets, "targets"),
         grid,
         dict(info or {}),
     )

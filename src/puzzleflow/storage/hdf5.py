@@ -1,0 +1,116 @@
+"""HDF5 files from strangers: one checked dataset at a time, errors that name the file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+MAX_CHUNK_BYTES = 1 << 30
+CACHE_BYTES = 256 << 20
+_BUILT_IN_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scale"}
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what h5py raises on a missing, damaged or foreign file into our errors."""
+    try:
+        yield
+    except PuzzleFlowError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except Exception as error:  # h5py raises almost anything on damaged files
+        reason = " ".join(str(error).split())[:200]
+        raise FormatError(f"{path}: expected a readable HDF5 file ({reason})") from error
+
+
+def open_file(path: Path) -> h5py.File:
+    """The file, opened for reading; no lock is taken, so read-only media work."""
+    with reading(path):
+        return h5py.File(path, "r", locking=False)
+
+
+def only_dataset(file: h5py.File, path: Path, key: str) -> str:
+    """``key`` if the file has it, else the name of the single dataset in it."""
+    with reading(path):
+        names = list(file)
+        if key in names:
+            return key
+        if len(names) == 1:
+            return str(names[0])
+        held = ", ".join(sorted(names)[:10]) or "nothing"
+    raise FormatError(f"{path}: expected a dataset {key!r}, found {held}")
+
+
+def open_dataset(file: h5py.File, path: Path, key: str) -> h5py.Dataset:
+    """The dataset with a chunk cache that lets neighbouring puzzles share chunks.
+
+    Links to other files, external and virtual storage are refused: a data file
+    never makes us read another one.
+    """
+    with reading(path):
+        if not isinstance(file.get(key, getlink=True), h5py.HardLink):
+            raise FormatError(f"{path}: {key!r} is a link, expected a dataset")
+        dataset = file[key]
+        if not isinstance(dataset, h5py.Dataset):
+            raise FormatError(f"{path}: {key!r} is no dataset")
+        if dataset.shape is None or dataset.external or dataset.is_virtual:
+            raise FormatError(f"{path}: {key!r} does not hold its values itself")
+        _check_filters(dataset, path)
+        chunks = dataset.chunks
+        if chunks is None:
+            return dataset
+        chunk_bytes = math.prod(chunks) * dataset.dtype.itemsize
+        if chunk_bytes > MAX_CHUNK_BYTES:
+            raise FormatError(f"{path}: chunks of {chunk_bytes:,} bytes are too large")
+        per_slab = math.prod(
+            -(-size // chunk) for size, chunk in zip(dataset.shape[1:], chunks[1:], strict=True)
+        )
+        access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+        needed = min(CACHE_BYTES, max(1 << 20, per_slab * chunk_bytes))
+        access.set_chunk_cache(max(521, min(per_slab * 10, 1 << 20) | 1), needed, 0.75)
+        return h5py.Dataset(h5py.h5d.open(file.id, key.encode(), access))
+
+
+def _check_filters(dataset: h5py.Dataset, path: Path) -> None:
+    for number, name in _filters(dataset):
+        if not h5py.h5z.filter_avail(number):
+            raise FormatError(
+                f"{path}: compressed with {name or 'a filter'} (number {number}), "
+                "which this h5py cannot read"
+            )
+
+
+def _filters(dataset: h5py.Dataset) -> list[tuple[int, str]]:
+    created = dataset.id.get_create_plist()
+    filters = [created.get_filter(index) for index in range(created.get_nfilters())]
+    return [(entry[0], entry[3].decode(errors="replace")) for entry in filters]
+
+
+def storage_facts(dataset: h5py.Dataset) -> dict[str, Any]:
+    """How a dataset lies on disk: JSON values for ``inspect``."""
+    facts: dict[str, Any] = {
+        "shape": list(dataset.shape),
+        "dtype": str(dataset.dtype),
+        "chunks": None if dataset.chunks is None else list(dataset.chunks),
+        "filters": [_BUILT_IN_FILTERS.get(number, name) for number, name in _filters(dataset)],
+        "compression_level": dataset.compression_opts if dataset.compression == "gzip" else None,
+        "stored_bytes": dataset.id.get_storage_size(),
+        "raw_bytes": math.prod(dataset.shape) * dataset.dtype.itemsize,
+    }
+    if dataset.chunks is not None:
+        facts["chunks_written"] = dataset.id.get_num_chunks()
+        facts["chunks_expected"] = math.prod(
+            -(-size // chunk) for size, chunk in zip(dataset.shape, dataset.chunks, strict=True)
+        )
+    return facts

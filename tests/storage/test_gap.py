@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import pickle
+import signal
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, OutputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.storage.gap import GapSource, GapWriter, write_gap_split
+from puzzleflow.storage.gap_writer import JOURNAL, GapCodec
+from puzzleflow.storage.open import open_puzzles
+
+GRID = Grid(3, 3)
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
+
+
+def write(folder, puzzle_of, count=4, grid=GRID, px=12, **options):
+    puzzles = [puzzle_of(seed, grid, px) for seed in range(count)]
+    write_gap_split(folder, iter(puzzles), count, grid, px, **options)
+    return puzzles
+
+
+@pytest.mark.parametrize("compression", ["gzip", None])
+def test_written_files_are_what_the_official_code_reads(tmp_path, puzzle_of, compression):
+    puzzles = write(tmp_path / "test", puzzle_of, compression=compression)
+    with h5py.File(tmp_path / "test/puzzles.h5") as file:
+        assert list(file) == ["puzzles"]
+        stored = file["puzzles"]
+        assert (stored.ndim, stored.dtype, stored.shape) == (5, np.uint8, (4, 9, 12, 12, 4))
+        assert stored.chunks == (1, 9, 12, 12, 4)
+        assert stored.compression == compression
+        assert np.array_equal(stored[2], puzzles[2].pieces)
+    with h5py.File(tmp_path / "test/labels_indices.h5") as file:
+        labels = file["labels"][()]
+    assert labels.dtype == np.int64
+    assert np.array_equal(np.sort(labels, axis=1), np.tile(np.arange(9), (4, 1)))
+    assert np.array_equal(labels[1], puzzles[1].truth)
+    with h5py.File(tmp_path / "test/labels_coordinates.h5") as file:
+        cells = file["labels"][()]
+    assert np.array_equal(cells[..., 0] * 3 + cells[..., 1], labels)
+    metadata = json.loads((tmp_path / "test/metadata.json").read_text())
+    assert metadata["compression"] == compression
+    assert metadata["num_puzzles"] == 4
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    rows=st.integers(1, 4),
+    cols=st.integers(1, 4),
+    px=st.integers(1, 6),
+    count=st.integers(1, 5),
+    level=st.sampled_from([None, 0, 4, 9]),
+    seed=st.integers(0, 1000),
+)
+def test_round_trip(tmp_path_factory, puzzle_of, same_puzzle, rows, cols, px, count, level, seed):
+    grid = Grid(rows, cols)
+    folder = tmp_path_factory.mktemp("gap")
+    puzzles = [puzzle_of(seed + i, grid, px) for i in range(count)]
+    options = {"compression": None} if level is None else {"compression_level": level}
+    write_gap_split(folder, iter(puzzles), count, grid, (px, px), **options)
+    with GapSource(folder) as source:
+        assert source.grid == grid
+        assert len(source) == count
+        assert all(same_puzzle(a, b) for a, b in zip(source, puzzles, strict=True))
+        assert np.array_equal(source.truths(), np.stack([p.truth for p in puzzles]))
+
+
+def test_flat_reading_of_foreign_storage(tmp_path, puzzle_of, same_puzzle):
+    puzzles = write(tmp_path / "a", puzzle_of, 7)
+    pieces = np.stack([p.pieces for p in puzzles])
+    layouts = {
+        "contiguous": {},
+        "auto": {"chunks": True, "compression": "gzip"},
+        "several puzzles": {"chunks": (3, 2, 12, 5, 4), "compression": "lzf", "shuffle": True},
+        "checksums": {"chunks": (1, 9, 12, 12, 4), "fletcher32": True},
+    }
+    for name, options in layouts.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        with h5py.File(folder / "puzzles.h5", "w") as file:
+            file.create_dataset("puzzles", data=pieces, **options)
+        with h5py.File(folder / "labels_coordinates.h5", "w") as file:
+            file["any key"] = np.stack([np.stack(np.divmod(p.truth, 3), 1) for p in puzzles])
+        with open_puzzles(folder) as source:
+            assert all(same_puzzle(a, b) for a, b in zip(source, puzzles, strict=True)), name
+            assert source.describe()["shape"] == [7, 9, 12, 12, 4]
+
+
+def test_without_labels_and_given_the_file_itself(tmp_path, puzzle_of):
+    write(tmp_path, puzzle_of)
+    with open_puzzles(tmp_path / "puzzles.h5") as source:
+        assert source.has_truth
+    for name in ("labels_indices.h5", "labels_coordinates.h5", "metadata.json"):
+        (tmp_path / name).unlink()
+    with open_puzzles(tmp_path / "puzzles.h5") as source:
+        assert not source.has_truth
+        assert source.truths() is None
+        assert source[0].truth is None
+        assert source.grid == GRID
+
+
+def test_indices_are_those_of_a_sequence(tmp_path, puzzle_of, same_puzzle):
+    puzzles = write(tmp_path, puzzle_of)
+    with GapSource(tmp_path) as source:
+        assert same_puzzle(source[-1], puzzles[3])
+        for index in (4, -5):
+            with pytest.raises(IndexError):
+                source[index]
+        source.close()
+        assert same_puzzle(source[0], puzzles[0])
+
+
+def test_pickled_source_opens_its_own_file(tmp_path, puzzle_of, same_puzzle):
+    puzzles = write(tmp_path, puzzle_of)
+    with GapSource(tmp_path) as source:
+        source[0]
+        copy = pickle.loads(pickle.dumps(source))
+    with copy:
+        assert same_puzzle(copy[1], puzzles[1])
+
+
+def test_reference_pictures(tmp_path, puzzle_of):
+    pictures = [np.full((36, 36, 3), i, np.uint8) for i in range(4)]
+    write(tmp_path, puzzle_of, references=pictures)
+    with GapSource(tmp_path) as source:
+        assert np.array_equal(source.reference(2), pictures[2])
+
+
+def test_a_rectangle_needs_the_metadata_or_a_word(tmp_path, puzzle_of):
+    write(tmp_path, puzzle_of, 2, Grid(2, 3))
+    assert GapSource(tmp_path).grid == Grid(2, 3)
+    (tmp_path / "metadata.json").unlink()
+    with pytest.raises(NotAGrid, match="6 pieces"):
+        GapSource(tmp_path)
+    assert GapSource(tmp_path, grid=Grid(3, 2)).grid == Grid(3, 2)
+
+
+def test_labels_that_are_no_permutation(tmp_path, puzzle_of):
+    write(tmp_path, puzzle_of)
+    with h5py.File(tmp_path / "labels_indices.h5", "r+") as file:
+        file["labels"][2] = 1
+    with GapSource(tmp_path) as source:
+        assert source[1].truth is not None
+        with pytest.raises(NotAPermutation, match=r"labels_indices.h5: puzzle 2: position 1"):
+            source[2]
+        with pytest.raises(NotAPermutation, match="labels_indices"):
+            source.truths()
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((2, 9, 4, 4, 3), np.uint8), "expected puzzles"),
+        (np.zeros((2, 9, 4, 4, 4), np.float32), "expected puzzles"),
+        (np.zeros((2, 9, 4), np.uint8), "expected puzzles"),
+        (np.zeros((0, 9, 4, 4, 4), np.uint8), "no puzzles"),
+        (np.zeros((1, 7, 4, 4, 4), np.uint8), "7 pieces"),
+    ],
+)
+def test_wrong_arrays(tmp_path, array, message):
+    with h5py.File(tmp_path / "puzzles.h5", "w") as file:
+        file["puzzles"] = array
+    with pytest.raises(InputError, match=message):
+        GapSource(tmp_path)
+
+
+def test_links_to_other_files_are_refused(tmp_path, puzzle_of):
+    write(tmp_path / "a", puzzle_of)
+    for name, link in {
+        "external link": h5py.ExternalLink(str(tmp_path / "a/puzzles.h5"), "puzzles"),
+        "soft link": h5py.SoftLink("/nowhere"),
+    }.items():
+        path = tmp_path / f"{name}.h5"
+        with h5py.File(path, "w") as file:
+            file["puzzles"] = link
+        with pytest.raises(FormatError, match="link"):
+            GapSource(path)
+    with h5py.File(tmp_path / "raw.h5", "w") as file:
+        shape = (1, 1, 1, 1, 4)
+        file.create_dataset("puzzles", shape, "u1", external=[(tmp_path / "a/puzzles.h5", 0, 4)])
+    with pytest.raises(FormatError, match="itself"):
+        GapSource(tmp_path / "raw.h5")
+
+
+def test_a_filter_that_is_not_there_is_named(tmp_path):
+    created = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    created.set_chunk((1, 9, 2, 2, 4))
+    created.set_filter(1, h5py.h5z.FLAG_OPTIONAL, (4,))
+    with h5py.File(tmp_path / "puzzles.h5", "w") as file:
+        space = h5py.h5s.create_simple((2, 9, 2, 2, 4))
+        dataset = h5py.h5d.create(file.id, b"puzzles", h5py.h5t.NATIVE_UINT8, space, created)
+        dataset.write_direct_chunk((0, 0, 0, 0, 0), b"x" * 10)
+    content = (tmp_path / "puzzles.h5").read_bytes()
+    header = b"\x01\x00\x08\x00\x01\x00\x01\x00deflate\x00"
+    assert content.count(header) == 1
+    foreign = header.replace(b"\x01\x00\x08", b"\x0f\x7d\x08", 1)  # filter 32015, zstd
+    (tmp_path / "puzzles.h5").write_bytes(content.replace(header, foreign))
+    with pytest.raises(FormatError, match="32015"):
+        GapSource(tmp_path)
+
+
+def test_writer_gives_the_same_bytes_as_one_pass(tmp_path, puzzle_of):
+    puzzles = write(tmp_path / "a", puzzle_of, metadata={"note": "x"})
+    with GapWriter(tmp_path / "b", GRID, 12, metadata={"note": "x"}) as writer:
+        for puzzle in puzzles[:2]:
+            writer.append(puzzle)
+    assert [p.name for p in (tmp_path / "b").iterdir()] == [JOURNAL]
+    with GapWriter(tmp_path / "b", GRID, 12, metadata={"note": "x"}) as writer:
+        assert len(writer) == 2
+        for puzzle in puzzles[2:]:
+            writer.append(puzzle)
+        writer.finish()
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+
+
+@pytest.mark.parametrize("lost", [1, 7, 13, 400, 700])
+def test_writer_goes_on_after_any_torn_tail(tmp_path, puzzle_of, lost):
+    puzzles = write(tmp_path / "a", puzzle_of, px=4)
+    with GapWriter(tmp_path / "b", GRID, 4) as writer:
+        for puzzle in puzzles[:3]:
+            writer.append(puzzle)
+    journal = tmp_path / "b" / JOURNAL
+    journal.write_bytes(journal.read_bytes()[:-lost])
+    (tmp_path / "b" / ".puzzles.h5.abc.part").write_bytes(b"left over")
+    with GapWriter(tmp_path / "b", GRID, 4) as writer:
+        assert len(writer) < 3
+        for puzzle in puzzles[len(writer) :]:
+            writer.append(puzzle)
+        writer.finish()
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+
+
+def test_every_prefix_of_a_journal_resumes(tmp_path, puzzle_of):
+    puzzles = [puzzle_of(seed, Grid(1, 2), 2) for seed in range(2)]
+    with GapWriter(tmp_path, Grid(1, 2), 2) as writer:
+        for puzzle in puzzles:
+            writer.append(puzzle)
+    whole = (tmp_path / JOURNAL).read_bytes()
+    for size in range(len(whole)):
+        (tmp_path / JOURNAL).write_bytes(whole[:size])
+        with GapWriter(tmp_path, Grid(1, 2), 2) as writer:
+            for puzzle in puzzles[len(writer) :]:
+                writer.append(puzzle)
+        assert (tmp_path / JOURNAL).read_bytes() == whole
+
+
+def _keep_writing(folder: str, payloads: list[bytes], pipe) -> None:
+    while True:
+        with GapWriter(folder, GRID, 12) as writer:
+            pipe.send(len(writer))
+            for payload in payloads[len(writer) :]:
+                writer.append_encoded(payload)
+            writer.finish()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_killed_at_any_moment(tmp_path, puzzle_of):
+    puzzles = write(tmp_path / "a", puzzle_of, 40)
+    codec = GapCodec(GRID, (12, 12))
+    payloads = [codec.encode(puzzle) for puzzle in puzzles]
+    context = multiprocessing.get_context("spawn" if os.name == "nt" else "fork")
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        if (tmp_path / "b/puzzles.h5").exists() and not (tmp_path / "b" / JOURNAL).exists():
+            break
+        ours, theirs = context.Pipe()
+        process = context.Process(
+            target=_keep_writing, args=(str(tmp_path / "b"), payloads, theirs)
+        )
+        process.start()
+        ours.recv()
+        process.join(float(rng.uniform(0, 0.004)))
+        process.kill()
+        process.join()
+        if (tmp_path / "b/puzzles.h5").exists():
+            with GapSource(tmp_path / "b") as source:
+                assert len(source) == 40
+                assert source.truths() is not None
+    if not (tmp_path / "b/puzzles.h5").exists():
+        with GapWriter(tmp_path / "b", GRID, 12) as writer:
+            for payload in payloads[len(writer) :]:
+                writer.append_encoded(payload)
+            writer.finish()
+    left = digest(tmp_path / "b")
+    left.pop(JOURNAL, None)
+    assert {k: v for k, v in left.items() if not k.endswith(".part")} == digest(tmp_path / "a")
+
+
+def test_other_settings_another_writer_and_full_folders_are_refused(tmp_path, puzzle_of):
+    with GapWriter(tmp_path, GRID, 12) as writer:
+        writer.append(puzzle_of(0))
+        with pytest.raises(OutputError, match="another process"):
+            GapWriter(tmp_path, GRID, 12)
+    with pytest.raises(OutputError, match="other settings"):
+        GapWriter(tmp_path, GRID, 12, compression=None)
+    with GapWriter(tmp_path, GRID, 12) as writer:
+        writer.finish()
+    with pytest.raises(OutputError, match="in the way"):
+        GapWriter(tmp_path, GRID, 12)
+    with pytest.raises(OutputError, match="in the way"):
+        write(tmp_path, puzzle_of)
+
+
+def test_nothing_is_left_of_a_failed_pass(tmp_path, puzzle_of):
+    folder = tmp_path / "a"
+    for count in (3, 5):
+        with pytest.raises(InputError, match="promised"):
+            write_gap_split(folder, (puzzle_of(i) for i in range(4)), count, GRID, 12)
+    with pytest.raises(InputError, match="shape"):
+        write_gap_split(folder, [puzzle_of(0, px=5)], 1, GRID, 12)
+    with pytest.raises(InputError, match="truth"):
+        write_gap_split(folder, [puzzle_of(0).without_truth()], 1, GRID, 12)
+    assert list(folder.iterdir()) == []
+
+
+def test_no_space_left(tmp_path, puzzle_of):
+    resource = pytest.importorskip("resource")
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        failures = 0
+        try:
+            write_gap_split(tmp_path / "a", [puzzle_of(0)], 1, GRID, 12)
+        except OutputError:
+            failures += 1
+        with GapWriter(tmp_path / "b", GRID, 12) as writer:
+            try:
+                writer.append(puzzle_of(0))
+            except OutputError:
+                failures += len(writer) == 0
+        os._exit(0 if failures == 2 else 1)
+
+    process = multiprocessing.get_context("fork").Process(target=limited)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert list((tmp_path / "a").glob("*.h5")) == []
+
+
+def test_huge_declared_shapes_are_refused_or_read_lazily(tmp_path):
+    with h5py.File(tmp_path / "puzzles.h5", "w") as file:
+        shape = (10**9, 9, 4, 4, 4)
+        file.create_dataset("puzzles", shape, "u1", chunks=(1, 9, 4, 4, 4))
+    with h5py.File(tmp_path / "labels_indices.h5", "w") as file:
+        file.create_dataset("labels", (10**9, 9), "i8", chunks=(1000, 9))
+    with GapSource(tmp_path) as source:
+        assert len(source) == 10**9
+        with pytest.raises(FormatError, match="too many"):
+            source.truths()
+    with h5py.File(tmp_path / "large.h5", "w") as file:
+        file.create_dataset("puzzles", (1, 9, 10**5, 10**5, 4), "u1", chunks=(1, 1, 8, 8, 4))
+    with pytest.raises(FormatError, match="too large"):
+        GapSource(tmp_path / "large.h5")
