@@ -1,0 +1,156 @@
+"""Pieces on a canvas: RGBA in, RGBA or RGB out, uint8 throughout.
+
+Where pieces are said to be right or wrong, right is blue and wrong is orange
+(two colours that colour-blind people tell apart), and the outline of a wrong
+piece is twice as thick, so that print without colour still tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+
+Colour = tuple[int, int, int]
+
+RIGHT: Colour = (0, 114, 178)
+WRONG: Colour = (222, 112, 20)
+PAGE: Colour = (250, 249, 246)
+BOARD: Colour = (231, 227, 219)
+UNPLACED = -1
+
+
+def lay(pieces: ByteArray, position_of: IntArray, grid: Grid, *, spacing_px: int = 0) -> ByteArray:
+    """RGBA canvas with every piece in its cell, transparent elsewhere.
+
+    pieces       (N, H, W, 4)
+    position_of  (N,) position of each piece; -1 leaves a piece out
+    spacing_px   between neighbouring cells
+
+    Where positions collide the last piece covers the others.
+    """
+    _, height, width, _ = pieces.shape
+    step_y, step_x = height + spacing_px, width + spacing_px
+    canvas = np.zeros(
+        (grid.rows * step_y - spacing_px, grid.cols * step_x - spacing_px, 4), dtype=np.uint8
+    )
+    for piece, position in zip(pieces, position_of, strict=True):
+        if position == UNPLACED:
+            continue
+        row, col = grid.cell(int(position))
+        top, left = row * step_y, col * step_x
+        canvas[top : top + height, left : left + width] = piece
+    return canvas
+
+
+def composite(rgba: ByteArray, background: Colour = BOARD) -> ByteArray:
+    """(…, 3) RGB of RGBA pixels over one colour."""
+    alpha = rgba[..., 3:].astype(np.uint16)
+    over = rgba[..., :3].astype(np.uint16) * alpha
+    under = np.array(background, dtype=np.uint16) * (255 - alpha)
+    return ((over + under + 127) // 255).astype(np.uint8)
+
+
+def erode(masks: BoolArray, width_px: int) -> BoolArray:
+    """(…, H, W) masks without their outermost ``width_px`` pixels; the edge counts as outside.
+
+    Steps to four and to eight neighbours alternate, so corners come out round.
+    """
+    inner = masks
+    for step in range(width_px):
+        padded = np.pad(inner, [(0, 0)] * (masks.ndim - 2) + [(1, 1), (1, 1)])
+        vertical = padded[..., :-2, :] & padded[..., 1:-1, :] & padded[..., 2:, :]
+        if step % 2:  # eight neighbours
+            inner = vertical[..., :-2] & vertical[..., 1:-1] & vertical[..., 2:]
+        else:
+            sides = padded[..., 1:-1, :-2] & padded[..., 1:-1, 2:]
+            inner = vertical[..., 1:-1] & sides
+    return inner
+
+
+def outline(pieces: ByteArray, colours: Sequence[Colour], widths_px: Sequence[int]) -> ByteArray:
+    """Copies of RGBA pieces with a line along the inside of their own outline.
+
+    A piece without gaps has its cell as outline.
+    """
+    outlined = pieces.copy()
+    masks = pieces[..., 3] > 127  # (N, H, W)
+    for piece, mask, colour, width_px in zip(outlined, masks, colours, widths_px, strict=True):
+        piece[mask & ~erode(mask, width_px)] = (*colour, 255)
+    return outlined
+
+
+def mark(pieces: ByteArray, is_right: ArrayLike, *, width_px: int | None = None) -> ByteArray:
+    """Copies of RGBA pieces outlined in :data:`RIGHT` or :data:`WRONG`."""
+    thin = width_px or max(1, round(min(pieces.shape[1:3]) / 48))
+    verdicts = np.asarray(is_right, dtype=bool)
+    return outline(
+        pieces,
+        [RIGHT if right else WRONG for right in verdicts],
+        [thin if right else 2 * thin for right in verdicts],
+    )
+
+
+def panels(puzzle: Puzzle, position_of: IntArray | None) -> dict[str, ByteArray]:
+    """RGB pictures of a puzzle by name: "shuffled", "solved", "truth", as far as known.
+
+    "shuffled" lays the pieces in the order in which they came. "solved" is
+    ``position_of``, marked right and wrong if the truth is known.
+    """
+    pieces, grid, truth = puzzle.pieces, puzzle.grid, puzzle.truth
+    laid = {"shuffled": lay(pieces, np.arange(puzzle.num_pieces), grid)}
+    if position_of is not None:
+        shown = pieces if truth is None else mark(pieces, position_of == truth)
+        laid["solved"] = lay(shown, position_of, grid)
+    if truth is not None:
+        laid["truth"] = lay(pieces, truth, grid)
+    return {name: board(rgba) for name, rgba in laid.items()}
+
+
+def board(rgba: ByteArray) -> ByteArray:
+    """RGB of a laid canvas on a board that shows a little on every side."""
+    rim = max(1, round(max(rgba.shape[:2]) / 64))
+    return composite(np.pad(rgba, [(rim, rim), (rim, rim), (0, 0)]))
+
+
+def tile(
+    pictures: Sequence[ByteArray],
+    columns: int,
+    *,
+    margin_px: int = 16,
+    spacing_px: int | None = None,
+    background: Colour = PAGE,
+) -> ByteArray:
+    """RGB pictures in rows of ``columns``, each centred in a cell of the largest size.
+
+    margin_px   around the whole
+    spacing_px  between pictures, as wide as the margin unless said otherwise
+    """
+    if not pictures:
+        raise InputError("no pictures to lay side by side")
+    spacing = margin_px if spacing_px is None else spacing_px
+    columns = min(columns, len(pictures))
+    rows = -(-len(pictures) // columns)
+    height = max(picture.shape[0] for picture in pictures)
+    width = max(picture.shape[1] for picture in pictures)
+    page = np.empty(
+        (
+            rows * (height + spacing) - spacing + 2 * margin_px,
+            columns * (width + spacing) - spacing + 2 * margin_px,
+            3,
+        ),
+        dtype=np.uint8,
+    )
+    page[:] = background
+    for index, picture in enumerate(pictures):
+        row, col = divmod(index, columns)
+        top = margin_px + row * (height + spacing) + (height - picture.shape[0]) // 2
+        left = margin_px + col * (width + spacing) + (width - picture.shape[1]) // 2
+        page[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+    return page

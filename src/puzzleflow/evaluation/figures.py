@@ -1,0 +1,92 @@
+"""Figures with captions: one puzzle and its layouts, or a sheet of many puzzles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from puzzleflow.core.canvas import PAGE, Colour, board, lay, mark, panels, tile
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.types import ByteArray, IntArray
+from puzzleflow.pictures import resize
+
+INK: Colour = (64, 62, 58)
+MIN_SIDE_PX = 256  # smaller pictures of a figure are enlarged to at least this
+
+
+def puzzle_figure(
+    puzzle: Puzzle, position_of: IntArray | None = None, *, captions: bool = True
+) -> ByteArray:
+    """RGB "shuffled / solved / truth" side by side, as far as they are known."""
+    shown = panels(puzzle, position_of)
+    factor = max(1, -(-MIN_SIDE_PX // max(next(iter(shown.values())).shape[:2])))
+    enlarged = {name: _enlarge(panel, factor) for name, panel in shown.items()}
+    if not captions:
+        return tile(list(enlarged.values()), len(enlarged))
+    texts = {name: name for name in enlarged}
+    if position_of is not None and puzzle.truth is not None:
+        right = int(np.count_nonzero(position_of == puzzle.truth))
+        texts["solved"] = f"solved: {right} of {puzzle.num_pieces} right"
+    columns = [caption(panel, texts[name]) for name, panel in enlarged.items()]
+    return tile(columns, len(columns))
+
+
+def contact_sheet(
+    puzzles: Iterable[Puzzle],
+    layouts: Sequence[IntArray | None] | None = None,
+    *,
+    columns: int = 6,
+    tile_px: int = 192,
+    captions: bool = True,
+) -> ByteArray:
+    """RGB page of many puzzles, each with a longer side of ``tile_px``.
+
+    A puzzle with a layout shows it, marked right and wrong where the truth is
+    known; one without shows the truth, or else its pieces as they came.
+    Puzzles are taken one at a time and only their small pictures are kept.
+    """
+    tiles = []
+    for index, puzzle in enumerate(puzzles):
+        picture = _thumbnail(puzzle, None if layouts is None else layouts[index], tile_px)
+        tiles.append(caption(picture, puzzle.puzzle_id or str(index)) if captions else picture)
+    return tile(tiles, columns)
+
+
+def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> ByteArray:
+    """The picture with one centred line of text below it, shortened to fit."""
+    height, width = picture.shape[:2]
+    size_px = int(np.clip(width / 18, 11, 28))
+    font = ImageFont.load_default(size_px)
+    while len(text) > 1 and font.getlength(text) > width:
+        text = text.removesuffix("…")[:-1] + "…"
+    page = Image.new("RGB", (width, height + round(1.9 * size_px)), background)
+    page.paste(Image.fromarray(picture), (0, 0))
+    draw = ImageDraw.Draw(page)
+    draw.text((width / 2, height + 1.0 * size_px), text, fill=INK, font=font, anchor="mm")
+    return np.array(page)
+
+
+def _thumbnail(puzzle: Puzzle, position_of: IntArray | None, tile_px: int) -> ByteArray:
+    pieces = puzzle.pieces
+    if position_of is None:
+        truth = puzzle.truth
+        position_of = np.arange(puzzle.num_pieces) if truth is None else truth
+    elif puzzle.truth is not None:
+        width_px = max(1, round(1.2 * max(_laid_px(puzzle)) / tile_px))  # about 1 px when small
+        pieces = mark(pieces, position_of == puzzle.truth, width_px=width_px)
+    picture = board(lay(pieces, position_of, puzzle.grid))
+    scale = tile_px / max(picture.shape[:2])
+    height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
+    return resize(picture, height, width)
+
+
+def _laid_px(puzzle: Puzzle) -> tuple[int, int]:
+    """(height, width) in pixels of the puzzle when laid."""
+    height, width = puzzle.piece_px
+    return puzzle.grid.rows * height, puzzle.grid.cols * width
+
+
+def _enlarge(picture: ByteArray, factor: int) -> ByteArray:
+    return picture.repeat(factor, axis=0).repeat(factor, axis=1)
