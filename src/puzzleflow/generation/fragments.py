@@ -1,0 +1,73 @@
+"""Fragment generators by name: seeds in, finished 128x128 outlines out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+
+from puzzleflow.core.errors import InputError, PuzzleFlowError, UnknownName
+from puzzleflow.core.types import BoolArray
+from puzzleflow.generation.masks import is_degenerate
+
+MASK_PX = 128
+MAX_ATTEMPTS = 100
+
+_GENERATORS = {
+    "vae": "puzzleflow.generation.vae_fragments:VAEFragments",
+}
+
+
+class FragmentGenerator(Protocol):
+    """Draws fragments; each mask is a function of its own seed alone."""
+
+    name: str
+    rejected: int  # degenerate samples that were drawn again so far
+
+    def masks(self, seeds: Sequence[int]) -> BoolArray:
+        """(len(seeds), 128, 128) bool."""
+        ...
+
+
+def list_fragment_generators() -> list[str]:
+    """Names that ``fragment_generator`` takes."""
+    return sorted(_GENERATORS)
+
+
+def fragment_generator(name: str = "vae") -> FragmentGenerator:
+    """A generator with its bundled weights."""
+    if name not in _GENERATORS:
+        raise UnknownName("fragment generator", name, _GENERATORS)
+    module, _, attribute = _GENERATORS[name].partition(":")
+    generator: FragmentGenerator = getattr(import_module(module), attribute)()
+    return generator
+
+
+def draw_masks(
+    seeds: Sequence[int], draw: Callable[[list[int], int], BoolArray]
+) -> tuple[BoolArray, int]:
+    """Masks for ``seeds`` and the number of degenerate samples drawn again.
+
+    ``draw(seeds, attempt)`` returns one mask per seed; a degenerate one is
+    drawn again with the next attempt number of its own seed.
+    """
+    if any(seed < 0 for seed in seeds):
+        raise InputError("seeds are whole numbers from 0")
+    masks = np.zeros((len(seeds), MASK_PX, MASK_PX), dtype=bool)
+    waiting = list(range(len(seeds)))
+    rejected = 0
+    for attempt in range(MAX_ATTEMPTS):
+        if not waiting:
+            return masks, rejected
+        drawn = draw([int(seeds[index]) for index in waiting], attempt)
+        masks[waiting] = drawn
+        good = [not is_degenerate(mask) for mask in drawn]
+        waiting = [index for index, fine in zip(waiting, good, strict=True) if not fine]
+        rejected += len(waiting)
+    if waiting:
+        raise PuzzleFlowError(
+            f"seed {seeds[waiting[0]]} gave {MAX_ATTEMPTS} degenerate masks in a row"
+        )
+    return masks, rejected

@@ -1,0 +1,73 @@
+"""Fragments of the published VAE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import BoolArray, FloatArray
+from puzzleflow.generation.fragments import draw_masks
+from puzzleflow.generation.masks import finish
+from puzzleflow.models.checkpoint import bundled_weights
+from puzzleflow.models.fragment_vae import load_decoder
+
+WEIGHTS = "fragment_vae.safetensors"
+CHUNK = 16
+
+
+class VAEFragments:
+    """Latent from N(0, I), decoder, published post-processing.
+
+    Sums of floats depend on how the work is cut, so latents always go through
+    the decoder in chunks of the same size, filled up with zeros, on one
+    thread: a mask is then the same in any company.
+    """
+
+    name = "vae"
+
+    def __init__(self, weights: str | Path | None = None) -> None:
+        self.decoder = load_decoder(weights or bundled_weights(WEIGHTS))
+        self.decoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.rejected = 0
+
+    def masks(self, seeds: Sequence[int]) -> BoolArray:
+        """(len(seeds), 128, 128) bool."""
+        masks, rejected = draw_masks(seeds, self._draw)
+        self.rejected += rejected
+        return masks
+
+    def _draw(self, seeds: list[int], attempt: int) -> BoolArray:
+        latent = self.decoder.config.latent
+        codes = np.stack(
+            [child_rng(seed, "fragment", attempt).standard_normal(latent) for seed in seeds]
+        )
+        return np.stack([finish(output) for output in self.decode(codes.astype(np.float32))])
+
+    def decode(self, codes: FloatArray) -> FloatArray:
+        """(N, D) latents to (N, H, W) probabilities."""
+        size = self.decoder.config.mask_px
+        outputs = np.empty((len(codes), size, size), dtype=np.float32)
+        padded = np.zeros((CHUNK, codes.shape[1]), dtype=np.float32)
+        with _one_thread(), torch.inference_mode():
+            for start in range(0, len(codes), CHUNK):
+                part = codes[start : start + CHUNK]
+                padded[:] = 0
+                padded[: len(part)] = part
+                logits = self.decoder(torch.from_numpy(padded))  # (CHUNK, 1, H, W)
+                outputs[start : start + len(part)] = torch.sigmoid(logits)[: len(part), 0].numpy()
+        return outputs
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
