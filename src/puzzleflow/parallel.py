@@ -52,10 +52,8 @@ def _results(
     return ordered
 
 
-_ONE_THREAD = {
-    name: "1"
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-}
+_THREAD_LIMITS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+_ONE_THREAD = dict.fromkeys(_THREAD_LIMITS, "1")
 
 
 def available_cores() -> int:
