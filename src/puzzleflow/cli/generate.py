@@ -1,0 +1,74 @@
+"""``puzzleflow generate``: cut pictures into a data set of puzzles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command("generate")(generate)
+
+
+def generate(
+    images: Path = typer.Option(..., help="Folder of pictures, searched with its subfolders."),
+    out: Path = typer.Option(..., help="New folder for the data set."),
+    preset: str = typer.Option("gap-3", help="gap-3 (3x3, 384 px) or gap-5 (5x5, 640 px)."),
+    grid: str | None = typer.Option(None, metavar="RxC", help="Rows x columns, e.g. 4x6."),
+    piece_px: int | None = typer.Option(None, help="Pixels of a piece's side.  [preset: 128]"),
+    erosion: str = typer.Option(
+        "vae",
+        help="vae, another fragment generator, outlines:DIR, fixed:PX, linear or none.",
+    ),
+    seed: int = typer.Option(0, help="The same seed and pictures give the same files."),
+    splits: str = typer.Option("70/15/15", help="Shares of train/val/test."),
+    limit: int | None = typer.Option(None, help="Use at most so many pictures, drawn at random."),
+    per_picture: int = typer.Option(1, help="Puzzles per picture."),
+    reference: bool = typer.Option(False, help="Store the complete pictures too."),
+    compression: str = typer.Option("gzip", help="gzip or none."),
+    recipe: bool = typer.Option(False, "--recipe", help="Store recipes instead of pixels."),
+    workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
+) -> None:
+    """Cut a folder of pictures into puzzles: train, val and test in official GAP files.
+
+    Killed at any moment, the same command goes on where it was.
+    """
+    from dataclasses import replace
+
+    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.core.errors import UnknownName
+    from puzzleflow.core.grid import Grid
+    from puzzleflow.generation.dataset import generate_set
+    from puzzleflow.generation.erosion import erosion_model
+    from puzzleflow.generation.plan import PRESETS
+
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    request = PRESETS[preset]
+    if grid is not None:
+        shape = Grid.parse(grid)
+        request = replace(request, grid=shape, name=preset if shape == request.grid else str(shape))
+    request = replace(
+        request,
+        piece_px=request.piece_px if piece_px is None else piece_px,
+        erosion=erosion_model(erosion).name,
+        seed=seed,
+        splits=splits,
+        limit=limit,
+        per_picture=per_picture,
+        reference=reference,
+        compression=compression,
+        recipe_only=recipe,
+    )
+    with stage_progress() as on_progress:
+        statistics = generate_set(
+            images, out, request, num_workers=workers, on_progress=on_progress
+        )
+    for entry in statistics["unreadable"]:
+        typer.echo(f"left out {entry['picture']}: {entry['problem']}", err=True)
+    counts = ", ".join(f"{s['num_puzzles']} {name}" for name, s in statistics["splits"].items())
+    typer.echo(f"{out}: {statistics['num_puzzles']} puzzles ({counts})")
+    if statistics["unreadable"]:
+        typer.echo(f"{len(statistics['unreadable'])} pictures could not be read", err=True)

@@ -1,0 +1,279 @@
+"""Data sets on disk: planned once, rendered in parallel, resumed after a kill.
+
+Everything that a killed run leaves behind is either in the hidden folder ``.work``
+(what was asked, the survey of the pictures, the recipes, one line per finished
+puzzle), in the journals of the GAP files, or a file under its final name that is
+whole. The next run with the same request goes on from there; as every puzzle
+depends on its recipe alone, the files come out the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.types import IntArray
+from puzzleflow.files import read_json, write_json
+from puzzleflow.generation.card import set_statistics, write_card
+from puzzleflow.generation.erosion import erosion_label
+from puzzleflow.generation.plan import (
+    Request,
+    picture_order,
+    picture_statistics,
+    pictures_digest,
+    plan_recipes,
+)
+from puzzleflow.generation.recipe import (
+    Recipe,
+    RecipeRow,
+    Renderer,
+    pieces_crc,
+    read_recipe,
+    write_recipe,
+)
+from puzzleflow.generation.splits import SPLIT_NAMES
+from puzzleflow.generation.survey import survey_pictures
+from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, finish, work_folder
+from puzzleflow.parallel import bounded_map
+from puzzleflow.storage.gap_writer import JOURNAL, PUZZLES, GapCodec, GapWriter
+
+Progress = Callable[[str, int, int], None]  # stage, done, total
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    return
+
+
+def generate_set(
+    images: str | Path,
+    out: str | Path,
+    request: Request,
+    *,
+    num_workers: int = 1,
+    on_progress: Progress = _silent,
+) -> dict[str, Any]:
+    """Cut the pictures below ``images`` into the data set ``out``; returns its statistics.
+
+    A data set that is complete already is left alone.
+    """
+    images, out = Path(images), Path(out)
+    pictures = picture_order(images, request)
+    if out.resolve().is_relative_to(images.resolve()):
+        raise InputError(f"{out} lies inside the picture folder {images}; choose another folder")
+    asked = request.record() | {"pictures": pictures_digest(images, pictures)}
+    with work_folder(out, asked) as work:
+        if work is None:
+            return dict(read_json(out / STATISTICS))
+        if not (work / "plan").exists():
+            surveyed = survey_pictures(
+                images,
+                pictures,
+                work / "survey",
+                num_workers=num_workers,
+                limit=request.limit,
+                on_progress=lambda done: on_progress(
+                    "survey", done, min(len(pictures), request.limit or len(pictures))
+                ),
+            )
+            recipes, groups, usable = plan_recipes(request, surveyed)
+            notes = picture_statistics(groups, usable)
+            notes["unreadable"] = [
+                {"picture": p.picture, "problem": p.problem} for p in surveyed if p.problem
+            ]
+            renderers = {
+                split: Renderer(r.grid, r.piece_px, r.erosion, r.fingerprint, images)
+                for split, r in recipes.items()
+            }
+            _write_plan(work, recipes, renderers, notes)
+        return _write_set(out, work, request, asked, num_workers, on_progress)
+
+
+def materialise_set(
+    folders: Mapping[str, Path],
+    out: str | Path,
+    *,
+    compression: str = "gzip",
+    reference: bool = False,
+    recipe_only: bool = False,
+    images: Path | None = None,
+    outlines: Path | None = None,
+    num_workers: int = 1,
+    on_progress: Progress = _silent,
+) -> dict[str, Any]:
+    """Render recipe folders (by split) into the data set ``out``; returns its statistics.
+
+    ``images`` and ``outlines`` say where pictures and outlines are now, if they moved.
+    """
+    out = Path(out)
+    recipes = {split: read_recipe(folder) for split, folder in folders.items()}
+    first = next(iter(recipes.values()))
+    request = Request(
+        name=first.name,
+        grid=first.grid,
+        piece_px=first.piece_px,
+        erosion=first.erosion,
+        seed=first.seed,
+        compression=compression,
+        reference=reference,
+        recipe_only=recipe_only,
+    )
+    digest = hashlib.sha256(repr(sorted(recipes.items())).encode()).hexdigest()
+    asked = request.record() | {"recipes": digest}
+    with work_folder(out, asked) as work:
+        if work is None:
+            return dict(read_json(out / STATISTICS))
+        if not (work / "plan").exists():
+            renderers = {
+                split: recipe.renderer(folders[split], images, outlines)
+                for split, recipe in recipes.items()
+            }
+            pictures = {row.picture for recipe in recipes.values() for row in recipe.rows}
+            _write_plan(work, recipes, renderers, {"num_pictures": len(pictures)})
+        return _write_set(out, work, request, asked, num_workers, on_progress)
+
+
+def recipe_folders(path: str | Path) -> dict[str, Path]:
+    """The recipe folders by split of a recipe, of its root, or of a data set that has one."""
+    path = Path(path)
+    for root in (path, path / "recipe"):
+        folders = {s: root / s for s in SPLIT_NAMES if (root / s / "recipe.json").is_file()}
+        if folders:
+            return folders
+    if (path / "recipe.json").is_file():
+        return {path.name if path.name in SPLIT_NAMES else "test": path}
+    raise InputError(f"{path}: no recipe.json in it or in its splits")
+
+
+def _write_plan(
+    work: Path,
+    recipes: Mapping[str, Recipe],
+    renderers: Mapping[str, Renderer],
+    notes: dict[str, Any],
+) -> None:
+    """Recipes and notes in ``work/plan``, all at once."""
+    fresh, plan = work / "plan.new", work / "plan"
+    shutil.rmtree(fresh, ignore_errors=True)
+    for split, recipe in recipes.items():
+        # plan.new and plan lie in the same folder: paths relative to one hold for the other
+        write_recipe(fresh / split, recipe.located(renderers[split], fresh / split))
+    write_json(fresh / "notes.json", notes)
+    fresh.rename(plan)
+
+
+def _write_set(
+    out: Path,
+    work: Path,
+    request: Request,
+    asked: dict[str, Any],
+    num_workers: int,
+    on_progress: Progress,
+) -> dict[str, Any]:
+    plan = work / "plan"
+    notes = read_json(plan / "notes.json")
+    splits = [split for split in SPLIT_NAMES if (plan / split).exists()]
+    recipes = {split: read_recipe(plan / split) for split in splits}
+    total = sum(len(recipe.rows) for recipe in recipes.values())
+    done = 0
+    areas: dict[str, IntArray] = {}
+    finished: dict[str, Recipe] = {}
+    differing: list[str] = []
+    renderer = recipes[splits[0]].renderer(plan / splits[0])
+    for split, recipe in recipes.items():
+        log = PuzzleLog(work / f"{split}.log", recipe.grid.num_pieces)
+        target = None if request.recipe_only else out / split
+
+        def report(made: int, before: int = done) -> None:
+            on_progress("puzzles", before + made, total)
+
+        _render_split(split, recipe, renderer, target, log, request, num_workers, report)
+        done += len(recipe.rows)
+        rows = []
+        for row, crc32 in zip(recipe.rows, log.checksums(), strict=True):
+            if row.crc32 not in ("", crc32):
+                differing.append(row.picture)
+            rows.append(replace(row, crc32=crc32))
+        folder = out / split if request.recipe_only else out / "recipe" / split
+        finished[split] = replace(recipe, rows=tuple(rows)).located(renderer, folder)
+        write_recipe(folder, finished[split])
+        areas[split] = log.areas()
+    statistics = {"request": asked} | set_statistics(out, finished, areas, notes, differing)
+    write_card(out, request, statistics, finished, renderer)
+    finish(out, statistics)
+    return statistics
+
+
+def _render_split(
+    split: str,
+    recipe: Recipe,
+    renderer: Renderer,
+    target: Path | None,
+    log: PuzzleLog,
+    request: Request,
+    num_workers: int,
+    report: Callable[[int], None],
+) -> None:
+    """Render what is missing of a split into GAP files, or into its log alone."""
+    if target is None:
+        log.cut(len(log))
+        for made in _rendered(recipe.rows[len(log) :], renderer, None, num_workers):
+            log.append(made.crc32, made.areas)
+            report(len(log))
+        return
+    if (target / PUZZLES).exists() and not (target / JOURNAL).exists():
+        return
+    with GapWriter(
+        target,
+        recipe.grid,
+        recipe.piece_px,
+        compression=None if request.compression == "none" else request.compression,
+        reference=request.reference,
+        metadata={
+            "name": recipe.name,
+            "split": split,
+            "erosion": erosion_label(recipe.erosion),
+            "seed": recipe.seed,
+        },
+    ) as writer:
+        log.cut(len(writer))
+        report(len(writer))
+        for made in _rendered(recipe.rows[len(writer) :], renderer, writer.codec, num_workers):
+            log.append(made.crc32, made.areas)
+            writer.append_encoded(made.payload)
+            report(len(writer))
+        writer.finish()
+
+
+@dataclass(frozen=True)
+class _Made:
+    crc32: str
+    areas: IntArray  # (N,) material pixels
+    payload: bytes
+
+
+def _rendered(
+    rows: tuple[RecipeRow, ...], renderer: Renderer, codec: GapCodec | None, num_workers: int
+) -> Iterator[_Made]:
+    make = partial(_make, renderer, codec)
+    return bounded_map(make, rows, num_workers=num_workers if len(rows) > 1 else 1)
+
+
+def _make(renderer: Renderer, codec: GapCodec | None, row: RecipeRow) -> _Made:
+    """Render and compress one puzzle; runs in a worker."""
+    canvas = renderer.canvas(row)
+    pieces = renderer.pieces(row, canvas)
+    areas = np.count_nonzero(pieces[..., 3], axis=(1, 2))
+    payload = b""
+    if codec is not None:
+        truth = np.array(row.position_of, dtype=np.int64)
+        puzzle = Puzzle(pieces, renderer.grid, truth=truth, puzzle_id=row.picture)
+        payload = codec.encode(puzzle, canvas if codec.reference else None)
+    return _Made(pieces_crc(pieces), areas, payload)

@@ -1,0 +1,307 @@
+"""Recipes: data sets that hold how to make every puzzle instead of its pixels.
+
+A recipe is a folder with ``recipe.json`` (grid, piece size, erosion, seed, where the
+pictures are) and ``puzzles.csv`` (one line per puzzle: picture, SHA-256 of its file,
+seed of its masks, ``position_of`` of its pieces, CRC-32 of its finished RGBA pieces).
+The pictures stay where they are; their checksums tell whether they are the same ones.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from puzzleflow.core.assignment import as_permutation
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.rng import child_seed
+from puzzleflow.core.types import ByteArray, IntArray
+from puzzleflow.files import read_json, write_json, write_text
+from puzzleflow.generation.builder import cut_pieces, make_canvas
+from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint
+from puzzleflow.pictures import read_picture
+from puzzleflow.storage.source import PuzzleSource
+
+FORMAT = "puzzleflow-recipe"
+VERSION = 1
+_OUTLINES = "outlines:"
+COLUMNS = ("picture", "sha256", "seed", "position_of", "crc32")
+
+
+@dataclass(frozen=True)
+class RecipeRow:
+    """How to make one puzzle.
+
+    picture      path below the picture folder, with forward slashes
+    seed         of its masks: mask ``j`` comes from ``child_seed(seed, "mask", j)``
+    position_of  (N,) the truth
+    crc32        of the finished (N, H, W, 4) pieces as 8 hex digits; "" if never rendered
+    """
+
+    picture: str
+    sha256: str
+    seed: int
+    position_of: tuple[int, ...]
+    crc32: str = ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make the puzzles of one split."""
+
+    grid: Grid
+    piece_px: int
+    erosion: str
+    fingerprint: str
+    seed: int
+    pictures: str
+    rows: tuple[RecipeRow, ...]
+    name: str = ""
+
+    def renderer(
+        self, folder: Path, images: Path | None = None, outlines: Path | None = None
+    ) -> Renderer:
+        """What renders this recipe, stored in ``folder``.
+
+        ``images`` and ``outlines`` say where they are now, if they have moved.
+        """
+        root = images if images is not None else folder / self.pictures
+        if not root.is_dir():
+            raise InputError(
+                f"{folder}: its pictures are not at {os.path.normpath(root)}; "
+                "say where they are with --images"
+            )
+        erosion = self.erosion
+        if erosion.startswith(_OUTLINES):
+            bank = outlines or folder / erosion.removeprefix(_OUTLINES)
+            erosion = f"{_OUTLINES}{os.path.normpath(bank)}"
+        return Renderer(self.grid, self.piece_px, erosion, self.fingerprint, root)
+
+    def located(self, renderer: Renderer, folder: Path) -> Recipe:
+        """The same recipe for ``folder``: paths to pictures and outlines relative to it."""
+        erosion = renderer.erosion
+        if erosion.startswith(_OUTLINES):
+            erosion = _OUTLINES + _relative(Path(erosion.removeprefix(_OUTLINES)), folder)
+        return replace(self, pictures=_relative(renderer.images, folder), erosion=erosion)
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Makes puzzles from rows; small and picklable, so that workers get a copy."""
+
+    grid: Grid
+    piece_px: int
+    erosion: str
+    fingerprint: str
+    images: Path
+
+    def canvas(self, row: RecipeRow) -> ByteArray:
+        """(rows*px, cols*px, 3) the complete picture of a puzzle."""
+        path = self.images / row.picture
+        content = read_checked(path, row.sha256)
+        try:
+            picture = read_picture(content)
+        except FormatError as error:
+            raise FormatError(f"{path}: {error}") from error
+        return make_canvas(picture, self.grid, (self.piece_px, self.piece_px))
+
+    def pieces(self, row: RecipeRow, canvas: ByteArray | None = None) -> ByteArray:
+        """(N, px, px, 4) the shuffled pieces."""
+        canvas = self.canvas(row) if canvas is None else canvas
+        seeds = [mask_seed(row.seed, position) for position in range(self.grid.num_pieces)]
+        masks = self._model().masks(seeds, self.piece_px, self.piece_px)  # (N, px, px)
+        return cut_pieces(canvas, self.grid, masks, np.array(row.position_of, dtype=np.int64))
+
+    def _model(self) -> ErosionModel:
+        return _checked_model(self.erosion, self.fingerprint)
+
+
+@lru_cache(maxsize=4)
+def _checked_model(name: str, expected: str) -> ErosionModel:
+    model = erosion_model(name)
+    found = fingerprint(model)
+    if expected and found != expected:
+        raise InputError(
+            f"erosion {name!r} draws other masks here (fingerprint {found}) than where the "
+            f"recipe was made ({expected}): another version of the generator or other outlines"
+        )
+    return model
+
+
+def mask_seed(puzzle_seed: int, position: int) -> int:
+    """The 63-bit seed of the mask at ``position``."""
+    return child_seed(puzzle_seed, "mask", position) >> 1
+
+
+def pieces_crc(pieces: ByteArray) -> str:
+    """CRC-32 of (N, H, W, 4) pieces as 8 hex digits."""
+    return f"{zlib.crc32(np.ascontiguousarray(pieces).data):08x}"
+
+
+def read_checked(path: Path, sha256: str) -> bytes:
+    """The file, provided that it is the one with this checksum."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; the recipe needs it") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise FormatError(f"{path}: not the picture that the recipe was made from (SHA-256)")
+    return content
+
+
+def write_recipe(folder: Path, recipe: Recipe) -> None:
+    """``recipe.json`` and ``puzzles.csv`` in ``folder``; the JSON, which counts, comes last."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in recipe.rows:
+        positions = " ".join(map(str, row.position_of))
+        writer.writerow((row.picture, row.sha256, row.seed, positions, row.crc32))
+    write_text(folder / "puzzles.csv", text.getvalue())
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": recipe.name,
+        "num_puzzles": len(recipe.rows),
+        "grid": str(recipe.grid),
+        "piece_px": recipe.piece_px,
+        "erosion": recipe.erosion,
+        "erosion_fingerprint": recipe.fingerprint,
+        "seed": recipe.seed,
+        "pictures": recipe.pictures,
+    }
+    write_json(folder / "recipe.json", head)
+
+
+def read_recipe(folder: Path) -> Recipe:
+    """The recipe in ``folder``, checked."""
+    path = folder / "recipe.json"
+    head = read_json(path)
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise FormatError(f"{path}: expected a {FORMAT}")
+    if head.get("version") != VERSION:
+        raise FormatError(f"{path}: version {head.get('version')!r}, expected {VERSION}")
+    grid = Grid.parse(_field(head, "grid", str, path))
+    rows = tuple(_read_rows(folder / "puzzles.csv", grid))
+    if len(rows) != _field(head, "num_puzzles", int, path):
+        raise FormatError(
+            f"{folder / 'puzzles.csv'}: {len(rows)} puzzles, {head['num_puzzles']} expected"
+        )
+    piece_px = _field(head, "piece_px", int, path)
+    if not 1 <= piece_px <= 8192:
+        raise FormatError(f"{path}: piece_px {piece_px} is no sensible piece size")
+    return Recipe(
+        grid=grid,
+        piece_px=piece_px,
+        erosion=_field(head, "erosion", str, path),
+        fingerprint=_field(head, "erosion_fingerprint", str, path),
+        seed=_field(head, "seed", int, path),
+        pictures=_field(head, "pictures", str, path),
+        rows=rows,
+        name=str(head.get("name", "")),
+    )
+
+
+def _field(head: dict[str, Any], key: str, kind: type, path: Path) -> Any:
+    value = head.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise FormatError(f"{path}: {key} should be {kind.__name__}, is {value!r}")
+    return value
+
+
+def _read_rows(path: Path, grid: Grid) -> Iterable[RecipeRow]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: cannot read the puzzles of the recipe ({error})") from error
+    reader = csv.reader(lines)
+    if tuple(next(reader, ())) != COLUMNS:
+        raise FormatError(f"{path}: expected the columns {', '.join(COLUMNS)}")
+    for line, fields in enumerate(reader, start=2):
+        try:
+            picture, sha256, seed, positions, crc32 = fields
+            position_of = as_permutation([int(p) for p in positions.split()], grid.num_pieces)
+            row = RecipeRow(picture, sha256, int(seed), tuple(position_of.tolist()), crc32)
+        except ValueError as error:
+            raise FormatError(f"{path}, line {line}: expected {len(COLUMNS)} fields") from error
+        except InputError as error:
+            raise FormatError(f"{path}, line {line}: {error}") from error
+        inside = PurePosixPath(picture)
+        if inside.is_absolute() or ".." in inside.parts:
+            raise FormatError(f"{path}, line {line}: {picture!r} lies outside the picture folder")
+        yield row
+
+
+def _relative(images: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(images, folder)).as_posix()
+    except ValueError:  # another drive
+        return images.resolve().as_posix()
+
+
+class RecipeSource(PuzzleSource):
+    """Puzzles that are rendered when they are read, pixel for pixel as in the HDF5 files."""
+
+    kind = "recipe"
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        split: str | None = None,
+        grid: Grid | None = None,
+        images: str | Path | None = None,
+    ) -> None:
+        super().__init__(path, split=split, grid=grid)
+        if self.path.name == "recipe.json":
+            self.path = self.path.parent
+        self.recipe = read_recipe(self.path)
+        self._images = None if images is None else Path(images)
+
+    @classmethod
+    def recognise(cls, path: Path) -> bool:
+        return path.name == "recipe.json" or (path / "recipe.json").is_file()
+
+    @property
+    def grid(self) -> Grid:
+        return self.recipe.grid
+
+    @property
+    def has_truth(self) -> bool:
+        return True
+
+    def truths(self) -> IntArray:
+        rows = [row.position_of for row in self.recipe.rows]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), self.grid.num_pieces)  # (M, N)
+
+    def __len__(self) -> int:
+        return len(self.recipe.rows)
+
+    def read(self, index: int) -> Puzzle:
+        row = self.recipe.rows[index]
+        renderer = self.recipe.renderer(self.path, self._images)
+        truth = np.array(row.position_of, dtype=np.int64)
+        return Puzzle(renderer.pieces(row), self.grid, truth=truth, puzzle_id=row.picture)
+
+    def describe(self) -> dict[str, Any]:
+        recipe = self.recipe
+        return {
+            "erosion": recipe.erosion,
+            "piece_px": recipe.piece_px,
+            "seed": recipe.seed,
+            "pictures": recipe.pictures,
+        }
+
+    def files(self) -> list[Path]:
+        return [self.path / "recipe.json", self.path / "puzzles.csv"]
