@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from puzzleflow.core.intervals import Estimate
@@ -39,8 +39,16 @@ dd { margin: 0; }
 """
 
 
-def as_html(report: Report, sheets: Mapping[str, Mapping[str, bytes]]) -> str:
-    """The page; ``sheets[solver]["best"]`` and so on are PNG bytes of contact sheets."""
+def as_html(
+    report: Report,
+    sheets: Mapping[str, Mapping[str, bytes]],
+    captions: Mapping[str, Mapping[str, Sequence[str]]],
+) -> str:
+    """The page.
+
+    sheets    PNG bytes of contact sheets: ``sheets[solver]["best"]``
+    captions  what each case of such a sheet is, in its order
+    """
     body = ["<h1>Benchmark</h1>", _facts(report.facts)]
     body += ["<h2>Accuracy</h2>", "<p>95 % bootstrap intervals over puzzles in brackets.</p>"]
     body += [_intervals(report), _table(tables.accuracy_table(report))]
@@ -59,7 +67,10 @@ def as_html(report: Report, sheets: Mapping[str, Mapping[str, bytes]]) -> str:
     body += ["<h2>Cost</h2>", f"<p>{escape(COST_NOTE)}</p>", _table(tables.cost_table(report))]
     for solver, cases in sheets.items():
         body.append(f"<h2>Cases of {escape(solver)}</h2>")
-        body += [_figure(png, f"{kind} cases of {solver}") for kind, png in cases.items()]
+        body.append("<p>Each case: pieces as given, layout (wrong pieces outlined), truth.</p>")
+        for kind, png in cases.items():
+            body.append(f"<h3>{kind.capitalize()}</h3>")
+            body.append(_figure(png, f"{kind} cases of {solver}", captions[solver][kind]))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -138,9 +149,10 @@ def _failures(report: Report) -> str:
     return f'<p class="legend">{legend}</p>' + "".join(bars)
 
 
-def _figure(png: bytes, caption: str) -> str:
+def _figure(png: bytes, title: str, cases: Sequence[str]) -> str:
     source = base64.b64encode(png).decode()
+    caption = "; ".join(cases)
     return (
-        f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{source}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+        f'<figure><img alt="{escape(title)}" src="data:image/png;base64,{source}">'
+        f"<figcaption>In reading order: {escape(caption)}</figcaption></figure>"
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from uuid import uuid4
@@ -19,8 +19,6 @@ from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.source import PuzzleSource
-
-OnRecord = Callable[[SolverSpec, Record], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +47,7 @@ class Bench:
         for spec in self.specs:
             spec.load()
 
+    @cached_property
     def truths(self) -> list[Truth]:
         """The truth of every puzzle that is run, without reading pixels where possible."""
         shared, grid = self.source.truths(), self.source.grid
@@ -65,53 +64,56 @@ class Bench:
             truths.append(Truth(position_of, puzzle_grid, given))
         return truths
 
+    @cached_property
+    def fingerprint(self) -> str:
+        return data_fingerprint(self.source)
+
     def journal(self, spec: SolverSpec) -> Journal:
-        heading = Heading(spec.label, self.seed, data_fingerprint(self.source))
-        return Journal(self.out / "journal" / f"{spec.file_stem}.jsonl", heading)
+        """The file in which the results of one solver are kept."""
+        path = self.out / "journal" / f"{spec.file_stem}.jsonl"
+        return Journal(path, Heading(spec.label, self.seed, self.fingerprint))
 
-    def run(
-        self, *, num_workers: int = 1, fresh: bool = False, on_record: OnRecord | None = None
-    ) -> dict[str, dict[int, Record]]:
-        """Solve what the journals lack; returns records by solver label and puzzle index.
+    def stream(
+        self, *, num_workers: int = 1, fresh: bool = False
+    ) -> Iterator[tuple[SolverSpec, Record]]:
+        """Every record, those of earlier runs first; solves what the journals lack.
 
-        ``on_record`` sees every record, those of earlier runs first. Killed at
-        any moment, the next run goes on where this one stopped; ``fresh``
-        starts over.
+        A record is in its journal before it is handed out. Killed at any
+        moment, the next run goes on where this one stopped; ``fresh`` starts over.
         """
-        records: dict[str, dict[int, Record]] = {}
+        run = uuid4().hex
         with ExitStack() as stack:
-            run = uuid4().hex
-            journals = {}
-            tasks = []
+            journals, tasks = {}, []
             for spec in self.specs:
                 journal = self.journal(spec)
                 if fresh:
                     _remove(journal.path)
                 journals[spec] = stack.enter_context(journal)
                 known = journal.read()
-                records[spec.label] = {i: known[i] for i in range(self.num_puzzles) if i in known}
-                for record in records[spec.label].values():
-                    if on_record is not None:
-                        on_record(spec, record)
-                tasks += [
-                    Task(run, self.source, spec, index, self.seed)
-                    for index in range(self.num_puzzles)
-                    if index not in known
-                ]
-            stack.enter_context(_inline_state(num_workers))
+                for index in range(self.num_puzzles):
+                    if index in known:
+                        yield spec, known[index]
+                    else:
+                        tasks.append(Task(run, self.source, spec, index, self.seed))
+            stack.callback(forget)  # one worker is this process
             for spec, record in bounded_map(solve_task, tasks, num_workers=num_workers, ahead=2):
                 journals[spec].append(record)
-                records[spec.label][record.index] = record
-                if on_record is not None:
-                    on_record(spec, record)
-        return records
+                yield spec, record
 
-    def results(self, records: dict[str, dict[int, Record]]) -> list[Results]:
-        """Scored, in the order of the solvers."""
-        truths = self.truths()
-        return [
-            score_records(spec.label, records[spec.label].values(), truths) for spec in self.specs
-        ]
+    def run(self, *, num_workers: int = 1, fresh: bool = False) -> list[Results]:
+        """Solve what is left, then score everything."""
+        for _ in self.stream(num_workers=num_workers, fresh=fresh):
+            pass
+        return self.results()
+
+    def results(self) -> list[Results]:
+        """What the journals hold, scored, in the order of the solvers."""
+        scored = []
+        for spec in self.specs:
+            known = self.journal(spec).read()
+            records = [known[index] for index in range(self.num_puzzles) if index in known]
+            scored.append(score_records(spec.label, records, self.truths))
+        return scored
 
 
 def data_fingerprint(source: PuzzleSource) -> str:
@@ -133,17 +135,3 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"cannot remove {path}: {error.strerror or error}") from error
-
-
-@contextmanager
-def _inline_state(num_workers: int) -> Iterator[None]:
-    """One worker works in this process: undo what it leaves behind."""
-    torch = sys.modules.get("torch")
-    threads = torch.get_num_threads() if torch is not None else None
-    try:
-        yield
-    finally:
-        if num_workers == 1:
-            forget()
-            if torch is not None:
-                torch.set_num_threads(threads)

@@ -29,6 +29,7 @@ class Task:
 
 _sources: dict[str, PuzzleSource] = {}
 _solvers: dict[SolverSpec, Solver] = {}
+_torch_threads: list[int] = []  # how many there were before we set one
 
 
 def solve_task(task: Task) -> tuple[SolverSpec, Record]:
@@ -45,8 +46,7 @@ def solve_task(task: Task) -> tuple[SolverSpec, Record]:
     seed = child_seed(task.seed, task.index)
     fresh = task.spec not in _solvers
     solver = _solvers.setdefault(task.spec, task.spec.load())
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+    _limit_torch()
     if fresh:
         _attempt(solver, puzzle, seed, pinned)
     with PeakMemory() as memory:
@@ -66,11 +66,21 @@ def solve_task(task: Task) -> tuple[SolverSpec, Record]:
 
 
 def forget() -> None:
-    """Drop the sources and solvers that this process keeps."""
+    """Drop the sources and solvers that this process keeps; give torch its threads back."""
     for source in _sources.values():
         source.close()
     _sources.clear()
     _solvers.clear()
+    if _torch_threads:
+        sys.modules["torch"].set_num_threads(_torch_threads.pop())
+
+
+def _limit_torch() -> None:
+    """One thread, where a solver has loaded torch; never loads it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and not _torch_threads:
+        _torch_threads.append(torch.get_num_threads())
+        torch.set_num_threads(1)
 
 
 def _source(task: Task) -> PuzzleSource:

@@ -1,0 +1,80 @@
+"""``puzzleflow bench``: several solvers on the same puzzles, with a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from puzzleflow.evaluation.live import Standing
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``bench``."""
+    app.command("bench")(bench)
+
+
+def bench(
+    data: Path = typer.Argument(..., help="Puzzles in any format that `inspect` knows."),
+    solvers: str = typer.Option(
+        ...,
+        "--solvers",
+        help="Names, comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
+    ),
+    out: Path = typer.Option(Path("bench"), "--out", help="Folder of the report; resumable."),
+    split: str | None = typer.Option(None, "--split", help="train, val or test."),
+    grid: str | None = typer.Option(None, "--grid", help="ROWSxCOLS where the data do not say."),
+    limit: int | None = typer.Option(None, "--limit", min=1, help="Only the first so many."),
+    seed: int = typer.Option(0, "--seed", help="Root of every puzzle's own seed."),
+    workers: int = typer.Option(1, "--workers", min=1, help="Processes, one thread each."),
+    fresh: bool = typer.Option(False, "--fresh", help="Forget the results already in --out."),
+) -> None:
+    """Run solvers over a data set and report accuracy, failures, time and memory.
+
+    Stopped at any moment, the same command goes on where it was.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    from puzzleflow.core.grid import Grid
+    from puzzleflow.evaluation.live import Standings
+    from puzzleflow.evaluation.runner import Bench
+    from puzzleflow.evaluation.spec import parse_solvers
+    from puzzleflow.evaluation.write import make_report, write_report
+    from puzzleflow.storage.open import open_puzzles
+
+    specs = parse_solvers(solvers)
+    shape = Grid.parse(grid) if grid else None
+    console = Console()
+    with open_puzzles(data, split=split, grid=shape) as source:
+        run = Bench(source, specs, out, seed=seed, limit=limit)
+        run.check()
+        standings = Standings([spec.label for spec in specs], run.truths)
+        with Live(_table(standings.rows()), console=console, refresh_per_second=4) as live:
+            for spec, record in run.stream(num_workers=workers, fresh=fresh):
+                standings.add(spec.label, record)
+                live.update(_table(standings.rows()))
+        report = make_report(run, run.results(), num_workers=workers)
+        written = write_report(run, report)
+    console.print(f"wrote {written[0]} and {len(written) - 1} more files", soft_wrap=True)
+
+
+def _table(rows: list[Standing]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="so far")
+    for head in ("solver", "done", "PA %", "AA %", "SRA %", "s/puzzle", "left"):
+        table.add_column(head, justify="left" if head == "solver" else "right")
+    for row in rows:
+        table.add_row(
+            row.solver,
+            f"{row.done}/{row.total}",
+            *(f"{value:.1f}" if row.done else "–" for value in (row.pa, row.aa, row.sra)),
+            f"{row.seconds:.3g}" if row.done else "–",
+            f"{row.left_s:.0f} s" if row.left_s is not None else "–",
+        )
+    return table

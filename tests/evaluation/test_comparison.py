@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from puzzleflow.evaluation.comparison import compare, compare_all, is_clear, mcnemar_p
+from puzzleflow.evaluation.journal import Record
+from puzzleflow.evaluation.results import Results
+
+
+def results(solver: str, perfect: list[float]) -> Results:
+    share = np.array(perfect)
+    records = tuple(Record(index, "", (0,), 0.1) for index in range(len(perfect)))
+    classes = np.where(share == 1, 0, 4)
+    return Results(solver, records, {"PA": share, "AA": share, "SRA": share}, classes)
+
+
+def test_hand_worked() -> None:
+    comparison = compare(results("a", [1, 1, 1, 0]), results("b", [0, 0, 1, 1]))
+    assert (comparison.only_first, comparison.only_second) == (2, 1)
+    assert comparison.differences["PA"].value == 25.0
+    assert comparison.mcnemar_p == 1.0
+    assert not is_clear(comparison.differences["PA"])
+
+
+def test_the_pairing_is_used() -> None:
+    """A constant lead of one puzzle in ten is clear although both vary wildly."""
+    rng = np.random.default_rng(0)
+    second = rng.integers(0, 2, 400).astype(float)
+    first = np.where(np.arange(400) % 10 == 0, 1.0, second)
+    difference = compare(results("a", first.tolist()), results("b", second.tolist())).differences
+    assert is_clear(difference["AA"])
+    assert difference["AA"].low > 0
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_binomial_test(only_first: int, only_second: int) -> None:
+    discordant = only_first + only_second
+    expected = binomtest(only_first, discordant).pvalue if discordant else 1.0
+    assert mcnemar_p(only_first, only_second) == pytest.approx(expected)
+    assert mcnemar_p(only_first, only_second) == mcnemar_p(only_second, only_first)
+
+
+def test_mcnemar_of_many_puzzles() -> None:
+    assert mcnemar_p(3000, 2000) < 1e-40
+    assert mcnemar_p(5, 0) == pytest.approx(2 / 32)
+
+
+def test_every_pair_once() -> None:
+    pairs = compare_all([results(name, [1, 0]) for name in "abc"])
+    assert [(p.first, p.second) for p in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+def test_other_puzzles_are_refused() -> None:
+    with pytest.raises(ValueError, match="same puzzles"):
+        compare(results("a", [1, 0]), results("b", [1]))

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.rng import child_seed
+from puzzleflow.evaluation.results import CLASSES, Results
+from puzzleflow.evaluation.runner import Bench, data_fingerprint
+from puzzleflow.evaluation.spec import parse_solvers
+from puzzleflow.solvers.registry import load_solver
+
+
+def run(source: Any, solvers: str, out: Path, **options: Any) -> list[Results]:
+    bench = Bench(source, parse_solvers(solvers), out, **options)
+    bench.check()
+    return bench.run()
+
+
+def layouts(results: Results) -> dict[int, Any]:
+    return {record.index: record.position_of for record in results.records}
+
+
+def test_perfect_shifted_and_swapped_layouts(make_source: Any, tmp_path: Path) -> None:
+    solvers = "reading,reading:shift=3,reading:wrong=1"
+    perfect, shifted, swapped = run(make_source(6), solvers, tmp_path)
+    assert perfect.estimate("PA").value == 100
+    assert perfect.class_counts()["solved"] == 6
+    assert shifted.estimate("AA").value == 0
+    assert shifted.class_counts()["exact shift"] == 6
+    assert shifted.estimate("SRA").value == pytest.approx(100 * 9 / 12)  # 6 right + 3 down kept
+    assert swapped.class_counts()["local swap"] == 6
+    assert swapped.estimate("AA").value == pytest.approx(100 * 7 / 9)
+
+
+def test_seeds_follow_from_the_index_alone(make_source: Any, tmp_path: Path) -> None:
+    source = make_source(4)
+    (results,) = run(source, "random", tmp_path, seed=7)
+    for index, position_of in layouts(results).items():
+        session = load_solver("random").prepare(source.read(index))
+        expected = session.solve(seed=child_seed(7, index)).position_of
+        assert position_of == tuple(expected)
+
+
+def test_a_second_run_solves_nothing_again(
+    make_source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = make_source(5)
+    first = run(source, "random,reading", tmp_path)
+    monkeypatch.setattr("puzzleflow.evaluation.runner.solve_task", None)
+    second = run(source, "random,reading", tmp_path)
+    assert [results.records for results in second] == [results.records for results in first]
+
+
+def test_resuming_equals_running_through(make_source: Any, tmp_path: Path) -> None:
+    source = make_source(6)
+    bench = Bench(source, parse_solvers("random"), tmp_path / "whole")
+    (whole,) = bench.run()
+    journal = bench.journal(bench.specs[0]).path
+    cut = tmp_path / "cut" / "journal" / journal.name
+    cut.parent.mkdir(parents=True)
+    content = journal.read_bytes()
+    cut.write_bytes(content[: len(content) // 2])  # in the middle of a line
+    resumed = Bench(source, bench.specs, tmp_path / "cut")
+    seen = [record.index for _, record in resumed.stream()]
+    assert sorted(seen) == list(range(6))
+    (results,) = resumed.results()
+    assert layouts(results) == layouts(whole)
+
+
+def test_a_record_is_safe_before_it_is_seen(make_source: Any, tmp_path: Path) -> None:
+    bench = Bench(make_source(5), parse_solvers("random"), tmp_path)
+    stream = bench.stream()
+    _, first = next(stream)
+    _, second = next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert list(bench.journal(bench.specs[0]).read().values()) == [first, second]
+
+
+def test_the_limit_can_be_raised_later(make_source: Any, tmp_path: Path) -> None:
+    source = make_source(5)
+    (few,) = run(source, "random", tmp_path, limit=2)
+    assert few.indices == [0, 1]
+    (more,) = run(source, "random", tmp_path, limit=4)
+    assert more.indices == [0, 1, 2, 3]
+    assert more.records[:2] == few.records
+    (fewer,) = run(source, "random", tmp_path, limit=1)
+    assert fewer.indices == [0]
+
+
+def test_other_data_or_seed_is_refused_unless_fresh(make_source: Any, tmp_path: Path) -> None:
+    run(make_source(3), "random", tmp_path)
+    with pytest.raises(InputError, match="different data"):
+        run(make_source(3, salt=1), "random", tmp_path)
+    with pytest.raises(InputError, match="different seed"):
+        run(make_source(3), "random", tmp_path, seed=1)
+    Bench(make_source(3), parse_solvers("random"), tmp_path, seed=1).run(fresh=True)
+
+
+def test_refusals_and_crashes_are_results(make_source: Any, tmp_path: Path) -> None:
+    solvers = "reading:refuse=politely,reading:refuse=badly,reading:refuse=short,reading"
+    polite, bad, short, good = run(make_source(3), solvers, tmp_path)
+    for refused, reason in (
+        (polite, "not in the mood"),
+        (bad, "ZeroDivisionError"),
+        (short, "1 p"),
+    ):
+        assert refused.num_refused == 3
+        assert refused.estimate("AA").value == 0
+        assert reason in refused.records[0].refusal
+    assert good.num_refused == 0
+
+
+def test_mixed_grids(make_source: Any, tmp_path: Path) -> None:
+    source = make_source(6, (Grid(2, 3), Grid(1, 1), Grid(4, 2)))
+    reading, _ = run(source, "reading,random", tmp_path)
+    assert reading.estimate("SRA").value == 100
+    assert reading.class_counts()[CLASSES[0]] == 6
+
+
+def test_given_pieces_are_pinned_and_do_not_count(make_source: Any, tmp_path: Path) -> None:
+    source = make_source(20, centre_given=True)
+    (results,) = run(source, "random", tmp_path)
+    for index, position_of in layouts(results).items():
+        for piece, position in source.pins(index).items():
+            assert position_of[piece] == position
+    truths = np.array([source.read(index).truth for index in range(20)])
+    right = (np.array(list(layouts(results).values())) == truths).sum(axis=1) - 1
+    assert results.shares["AA"] == pytest.approx(right / 8)
+
+
+@pytest.mark.parametrize(
+    ("source_options", "bench_options", "message"),
+    [
+        ({"num": 0}, {}, "no puzzles"),
+        ({"num": 2, "truth": False}, {}, "truth"),
+        ({"num": 2}, {"limit": 0}, "limit"),
+    ],
+)
+def test_what_cannot_be_run_is_said_first(
+    make_source: Any, tmp_path: Path, source_options: Any, bench_options: Any, message: str
+) -> None:
+    bench = Bench(make_source(**source_options), parse_solvers("random"), tmp_path, **bench_options)
+    with pytest.raises(InputError, match=message):
+        bench.check()
+
+
+def test_the_fingerprint_sees_pixels_truth_and_size(make_source: Any) -> None:
+    assert data_fingerprint(make_source(3)) == data_fingerprint(make_source(3))
+    different = [make_source(4), make_source(3, salt=1), make_source(3, (Grid(1, 9),))]
+    assert len({data_fingerprint(source) for source in [make_source(3), *different]}) == 4
+
+
+def test_time_and_memory_are_recorded(make_source: Any, tmp_path: Path) -> None:
+    bench = Bench(make_source(2), parse_solvers("random"), tmp_path)
+    (results,) = bench.run()
+    assert (results.seconds > 0).all()
+    lines = bench.journal(bench.specs[0]).path.read_text().splitlines()
+    assert json.loads(lines[1])["seconds"] > 0
+    if Path("/proc/self/clear_refs").exists():
+        assert results.worker_mb() is not None

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.evaluation.spec import SolverSpec, parse_solvers
+
+
+def test_a_name_alone() -> None:
+    assert SolverSpec.parse("greedy") == SolverSpec("greedy")
+    assert SolverSpec.parse("greedy").label == "greedy"
+
+
+def test_options_are_typed_and_sorted() -> None:
+    spec = SolverSpec.parse("reading:wrong=1+shift=2+refuse=politely+deep=true+rate=0.5")
+    assert dict(spec.options) == {
+        "deep": True,
+        "rate": 0.5,
+        "refuse": "politely",
+        "shift": 2,
+        "wrong": 1,
+    }
+    assert spec.label == "reading:deep=true+rate=0.5+refuse=politely+shift=2+wrong=1"
+
+
+def test_loading_passes_the_options_on() -> None:
+    assert SolverSpec.parse("reading:shift=2").load().shift == 2  # type: ignore[attr-defined]
+    with pytest.raises(UnknownName, match="no-such"):
+        SolverSpec.parse("no-such").load()
+    with pytest.raises(InputError, match="colour"):
+        SolverSpec.parse("reading:colour=1").load()
+
+
+@pytest.mark.parametrize("text", ["", ":a=1", "x:a", "x:=1", "x:a b=1", "x:a=1+a=2"])
+def test_nonsense_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        SolverSpec.parse(text)
+
+
+def test_a_list_keeps_its_order_and_has_no_doubles() -> None:
+    assert [s.label for s in parse_solvers(" random, reading:shift=1 ,")] == [
+        "random",
+        "reading:shift=1",
+    ]
+    with pytest.raises(InputError, match="twice"):
+        parse_solvers("random,random")
+    with pytest.raises(InputError, match="no solver"):
+        parse_solvers(" , ")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "c"]),
+        st.one_of(st.integers(), st.booleans(), st.text("xyz/._-", min_size=1)),
+    )
+)
+def test_label_and_spec_are_inverse(options: dict[str, object]) -> None:
+    spec = SolverSpec("name", tuple(sorted(options.items())))
+    assert SolverSpec.parse(spec.label) == spec
+    assert "/" not in spec.file_stem
