@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import Image, ImageOps
 
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.core.types import ByteArray
 from puzzleflow.files import atomic_path, write_bytes
 
@@ -20,7 +21,11 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp",
 def read_picture(
     source: str | Path | bytes, mode: str = "RGB", *, max_pixels: int = MAX_PIXELS
 ) -> ByteArray:
-    """(H, W, C) uint8 in PIL ``mode`` ("RGB", "RGBA"; "L" gives (H, W))."""
+    """(H, W, C) uint8 in PIL ``mode`` ("RGB", "RGBA"; "L" gives (H, W)).
+
+    Turned upright as its EXIF says, first frame of an animation, alpha dropped
+    unless the mode has it, 16 bits a channel brought down to 8.
+    """
     name = "picture" if isinstance(source, bytes) else str(source)
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
@@ -33,18 +38,36 @@ def read_picture(
                         f"more than the {max_pixels:,} allowed"
                     )
                 image.load()
-                upright = ImageOps.exif_transpose(image)
-                return np.array(upright.convert(mode))
+                return np.array(_eight_bit(_upright(image)).convert(mode))
     except FileNotFoundError as error:
         raise InputError(f"{name}: no such file") from error
     except Image.DecompressionBombError as error:
         raise FormatError(f"{name}: too many pixels ({error})") from error
-    except (FormatError, MemoryError):
+    except FormatError:
         raise
+    except MemoryError as error:
+        raise FormatError(f"{name}: too large for the memory of this machine") from error
     except PermissionError as error:
         raise InputError(f"{name}: {error.strerror}") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{name}: expected a picture, found a folder") from error
     except Exception as error:  # PIL raises almost anything on damaged files
         raise FormatError(f"{name}: not a readable picture ({error})") from error
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # damaged EXIF does not make the pixels unreadable
+        return image
+
+
+def _eight_bit(image: Image.Image) -> Image.Image:
+    """16-bit grey as 8-bit grey; PIL itself would cut all values above 255."""
+    if not image.mode.startswith("I"):
+        return image
+    grey = np.asarray(image).astype(np.int64)
+    return Image.fromarray((np.clip(grey, 0, 65535) >> 8).astype(np.uint8))
 
 
 def to_image(pixels: ByteArray) -> Image.Image:
@@ -55,25 +78,40 @@ def to_image(pixels: ByteArray) -> Image.Image:
 def write_picture(path: str | Path, pixels: ByteArray) -> None:
     """PNG (or what the suffix says) of uint8 pixels, atomically."""
     image = to_image(pixels)
-    suffix = Path(path).suffix.lower() or ".png"
-    formats = Image.registered_extensions()
-    if suffix not in formats:
-        raise InputError(f"{path}: no picture format has the suffix {suffix!r}")
     with atomic_path(path) as temporary:
-        image.save(temporary, format=formats[suffix])
+        _save(image, temporary, picture_format(path))
+
+
+def picture_format(path: str | Path) -> str:
+    """PIL name of the format that the suffix stands for; PNG without one."""
+    suffix = Path(path).suffix.lower() or ".png"
+    name = Image.registered_extensions().get(suffix)
+    if name is None or name not in Image.SAVE:
+        raise InputError(f"{path}: pictures cannot be written as {suffix!r}; use .png")
+    return name
+
+
+def _save(image: Image.Image, stream: Path | BinaryIO, name: str, **options: Any) -> None:
+    try:
+        image.save(stream, format=name, **options)
+    except ValueError as error:  # for example more pixels a side than WebP holds
+        raise OutputError(f"cannot write a picture as {name}: {error}") from error
 
 
 def write_animation(path: str | Path, frames: list[ByteArray], frame_s: float = 0.4) -> None:
     """Animated PNG, WebP or GIF of equally large frames."""
+    if not frames:
+        raise InputError(f"{path}: an animation needs at least one frame")
     images = [to_image(frame) for frame in frames]
     suffix = Path(path).suffix.lower()
     formats = {".png": "PNG", ".apng": "PNG", ".webp": "WEBP", ".gif": "GIF"}
     if suffix not in formats:
         raise InputError(f"{path}: an animation ends in {', '.join(formats)}")
     stream = io.BytesIO()
-    images[0].save(
+    _save(
+        images[0],
         stream,
-        format=formats[suffix],
+        formats[suffix],
         save_all=True,
         append_images=images[1:],
         duration=int(frame_s * 1000),

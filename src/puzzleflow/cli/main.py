@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import pkgutil
@@ -27,10 +26,14 @@ def build_app() -> typer.Typer:
 
     @app.callback()
     def options(
-        debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+        version: bool = typer.Option(
+            False, "--version", is_eager=True, callback=_show_version, help="Show the version."
+        ),
+        debug: bool = typer.Option(
+            False, "--debug", help="Show the traceback of an error; may stand anywhere."
+        ),
     ) -> None:
-        if debug:
-            os.environ["PUZZLEFLOW_DEBUG"] = "1"
+        """Put broken pictures back together."""
 
     for info in pkgutil.iter_modules(puzzleflow.cli.__path__):
         module = importlib.import_module(f"puzzleflow.cli.{info.name}")
@@ -41,10 +44,12 @@ def build_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command; expected errors become one line on stderr and exit status 2."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1 or bool(os.environ.get("PUZZLEFLOW_DEBUG"))
     try:
-        build_app()()
+        build_app()(arguments)
     except PuzzleFlowError as error:
-        _fail(error, str(error))
+        _fail(error, str(error), debug)
     except KeyboardInterrupt:
         print("puzzleflow: interrupted", file=sys.stderr)
         sys.exit(130)
@@ -52,14 +57,24 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+        if error.errno is None:
             raise
-        _fail(error, f"{error.filename or 'output'}: {error.strerror}")
+        _fail(error, f"{error.filename or 'input or output'}: {error.strerror}", debug)
+    except MemoryError as error:
+        _fail(error, "not enough memory", debug)
 
 
-def _fail(error: BaseException, message: str) -> None:
-    if os.environ.get("PUZZLEFLOW_DEBUG"):
+def _fail(error: BaseException, message: str, debug: bool) -> None:
+    if debug:
         raise error
     line = " ".join(message.split())
     print(f"puzzleflow: error: {line}", file=sys.stderr)
     sys.exit(2)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"puzzleflow {version('puzzleflow')}")
+        raise typer.Exit

@@ -1,0 +1,91 @@
+"""``puzzleflow evaluate``: score a file of predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from puzzleflow.core.metrics import Scores
+
+NAMES = {
+    "perfect": "PA   puzzles solved",
+    "absolute": "AA   pieces in place",
+    "relations": "SRA  relations kept",
+    "horizontal": "HA   right and left",
+    "vertical": "VA   down and up",
+    "neighbours": "     neighbours, any side",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the ``evaluate`` command."""
+    app.command("evaluate")(evaluate)
+
+
+def evaluate(
+    predictions: Annotated[
+        Path,
+        typer.Option(
+            help="Official .npz (piece to position) or baseline .npy (position to piece)."
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The puzzles; without it the targets inside the predictions count."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="train, val or test.")] = None,
+    grid: Annotated[str | None, typer.Option(help="ROWSxCOLS, where no file says it.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the official evaluation result here.")
+    ] = None,
+    count_given: Annotated[
+        bool, typer.Option("--count-given", help="Count pieces that the protocol gives away.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+) -> None:
+    """Score predictions: PA, AA, SRA with 95 % intervals, and how puzzles fail."""
+    from rich.console import Console
+
+    from puzzleflow.core.grid import Grid
+    from puzzleflow.evaluation.predicted import result_record, score_predictions
+    from puzzleflow.files import write_json
+    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.storage.predictions import read_predictions
+
+    lattice = Grid.parse(grid) if grid else None
+    source = open_puzzles(data, split=split, grid=lattice) if data else None
+    scores = score_predictions(
+        read_predictions(predictions), source, grid=lattice, count_given=count_given
+    )
+    if json is not None:
+        write_json(json, result_record(scores, seed=seed))
+    console = Console()
+    console.print(f"{len(scores):,} puzzles of {scores.grid} pieces")
+    console.print(_metric_table(scores, seed))
+    console.print(_failure_table(scores))
+
+
+def _metric_table(scores: Scores, seed: int) -> Table:
+    from rich.table import Table
+
+    table = Table("metric", "%", "95 % interval")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for metric, estimate in scores.estimates(seed=seed).items():
+        low, high = 100 * estimate.low, 100 * estimate.high
+        table.add_row(NAMES[metric], f"{100 * estimate.value:.2f}", f"{low:.2f} to {high:.2f}")
+    return table
+
+
+def _failure_table(scores: Scores) -> Table:
+    from rich.table import Table
+
+    table = Table("layout", "puzzles", "%")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for label, count in scores.failure_counts().items():
+        table.add_row(label, f"{count:,}", f"{100 * count / len(scores):.1f}")
+    return table

@@ -1,0 +1,86 @@
+"""``puzzleflow render``: draw a puzzle, its layouts, or a sheet of many puzzles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from puzzleflow.core.types import IntArray
+    from puzzleflow.storage.source import PuzzleSource
+
+
+def register(app: typer.Typer) -> None:
+    """Add the ``render`` command."""
+    app.command("render")(render)
+
+
+def render(
+    path: Annotated[Path, typer.Argument(help="Puzzles of any kind that `inspect` knows.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Picture to write.")] = Path(
+        "puzzle.png"
+    ),
+    index: Annotated[int, typer.Option(help="Which puzzle, or the first one of a sheet.")] = 0,
+    layout: Annotated[
+        Path | None, typer.Option(help="Layout JSON of this puzzle to draw as its solution.")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Predictions (.npz, .npy) to draw as solutions.")
+    ] = None,
+    sheet: Annotated[bool, typer.Option("--sheet", help="Many puzzles on one page.")] = False,
+    count: Annotated[int, typer.Option(min=1, help="Puzzles on a sheet, at most.")] = 24,
+    columns: Annotated[int, typer.Option(min=1, help="Puzzles in a row of a sheet.")] = 6,
+    tile_px: Annotated[int, typer.Option(min=16, help="Size of a puzzle on a sheet.")] = 192,
+    split: Annotated[str | None, typer.Option(help="train, val or test.")] = None,
+    grid: Annotated[str | None, typer.Option(help="ROWSxCOLS, where no file says it.")] = None,
+    captions: Annotated[bool, typer.Option(help="Write what is what below it.")] = True,
+) -> None:
+    """Draw a puzzle: shuffled, solved (right pieces blue, wrong ones orange) and true."""
+    from puzzleflow.core.errors import InputError
+    from puzzleflow.core.grid import Grid
+    from puzzleflow.evaluation.figures import contact_sheet, puzzle_figure
+    from puzzleflow.pictures import picture_format, write_picture
+    from puzzleflow.storage.open import open_puzzles
+
+    if layout and (predictions or sheet):
+        raise InputError("--layout draws one puzzle: without --predictions and --sheet")
+    picture_format(out)  # a wrong suffix is told before the work
+    source = open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None)
+    if not 0 <= index < len(source):
+        raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {index}")
+    chosen = range(index, min(index + (count if sheet else 1), len(source)))
+    solutions = _solutions(source, chosen, layout, predictions)
+    if sheet:
+        picture = contact_sheet(
+            (source[i] for i in chosen),
+            solutions,
+            columns=columns,
+            tile_px=tile_px,
+            captions=captions,
+        )
+    else:
+        picture = puzzle_figure(source[index], solutions[0], captions=captions)
+    write_picture(out, picture)
+    print(f"{out}: {picture.shape[1]}x{picture.shape[0]} pixels")
+
+
+def _solutions(
+    source: PuzzleSource, chosen: range, layout: Path | None, predictions: Path | None
+) -> list[IntArray | None]:
+    """The layout to draw for each of the chosen puzzles, None where there is none."""
+    if layout is not None:
+        from puzzleflow.evaluation.predicted import layout_of
+        from puzzleflow.storage.layout import read_layout
+
+        saved = read_layout(layout, partial=True)
+        return [layout_of(saved, source[index]) for index in chosen]
+    if predictions is not None:
+        from puzzleflow.evaluation.predicted import check_fits
+        from puzzleflow.storage.predictions import read_predictions
+
+        answers = read_predictions(predictions)
+        check_fits(answers, source)
+        return [answers.position_of[index] for index in chosen]
+    return [None] * len(chosen)
