@@ -11,7 +11,6 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 
-
 _SQUARE = Grid(3, 3)
 
 

@@ -30,7 +30,11 @@ SPLITS = {
 
 
 def open_puzzles(
-    path: str | Path, *, split: str | None = None, grid: Grid | None = None
+    path: str | Path,
+    *,
+    split: str | None = None,
+    grid: Grid | None = None,
+    centre_free: bool = False,
 ) -> PuzzleSource:
     """The puzzles at ``path``, whatever their format.
 
@@ -40,7 +44,16 @@ def open_puzzles(
     split   "train", "val" (also "valid", "validation") or "test"; needed only
             where the path holds several
     grid    rows x cols, needed only where the files do not say it
+    centre_free  JPwLEG only: shuffle the centre piece too, give nothing away
+
+    RePAIR is no grid puzzle: its source has ``fragments(i)`` with poses, and
+    ``source[i]`` raises CannotSolve.
     """
+    source = _open(path, split, grid)
+    return source.with_centre_free() if centre_free else source
+
+
+def _open(path: str | Path, split: str | None, grid: Grid | None) -> PuzzleSource:
     path = Path(path)
     split = None if split is None else canonical_split(split)
     if not path.exists():
@@ -103,23 +116,14 @@ def open_all(path: str | Path, *, grid: Grid | None = None) -> dict[str, PuzzleS
 def _reader(path: Path) -> type[PuzzleSource] | None:
     if not path.exists():
         return None
-    for name in KINDS:
-        reader = load_kind(name)
-        if reader is not None and reader.recognise(path):
-            return reader
-    return None
+    readers = (load_kind(name) for name in KINDS)
+    return next((reader for reader in readers if reader.recognise(path)), None)
 
 
-def load_kind(name: str) -> type[PuzzleSource] | None:
-    """The reader class of a kind; None if its layer is not installed."""
+def load_kind(name: str) -> type[PuzzleSource]:
+    """The reader class of a kind."""
     if name not in KINDS:
         raise UnknownName("kind of puzzles", name, KINDS)
     module_name, _, class_name = KINDS[name].partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name == module_name:
-            return None
-        raise
-    reader: type[PuzzleSource] = getattr(module, class_name)
+    reader: type[PuzzleSource] = getattr(importlib.import_module(module_name), class_name)
     return reader

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
@@ -64,6 +65,10 @@ class PuzzleSource(ABC):
     def pins(self, index: int) -> dict[int, int]:
         """Pieces that the protocol of the source gives away (piece → position)."""
         return {}
+
+    def with_centre_free(self) -> PuzzleSource:
+        """The same puzzles without the piece that their protocol gives away."""
+        raise InputError(f"{self.path}: no piece is given away in {self.kind} puzzles")
 
     def describe(self) -> dict[str, Any]:
         """Facts for ``inspect`` beyond the common ones; JSON values only."""

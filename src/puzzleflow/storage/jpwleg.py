@@ -1,0 +1,294 @@
+"""JPwLEG-3 and JPwLEG-5: ``.npy`` pairs of shuffled pictures and one-hot labels.
+
+::
+
+    test_img_48gap_33.npy    uint8 (M, 3*H, 3*W, 3): the shuffled pieces glued without gaps
+    test_label_48gap_33.npy  (M, 8, 8): row = non-centre slot, 1 in the column of the true one
+
+The centre piece is never shuffled and has neither row nor column. Two
+protocols follow: *centre given* (the default; :meth:`JpwlegSource.pins` names
+the known piece) and *centre free*, where all pieces are shuffled once more, by
+a seed that depends on the puzzle alone, and nothing is given away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from puzzleflow.core.assignment import invert
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy, npy_stream
+from puzzleflow.storage.source import PuzzleSource
+
+_IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
+_SPLITS = {"train": "train", "valid": "val", "val": "val", "test": "test"}
+_PIECE_PX = 96
+MAX_PICTURE_BYTES = 1 << 30
+
+
+class JpwlegSource(PuzzleSource):
+    """Puzzles of a JPwLEG folder or of one of its image files; pieces are opaque."""
+
+    kind = "jpwleg"
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        split: str | None = None,
+        grid: Grid | None = None,
+        centre_free: bool = False,
+    ) -> None:
+        super().__init__(path, split=split, grid=grid)
+        self.centre_free = centre_free
+        self.images_path = self._find_images()
+        self.labels_path = _labels_beside(self.images_path)
+        self._images_map: NDArray[Any] | None = None
+        self._labels_map: NDArray[Any] | None = None
+        self._shape = self._images.shape
+        self._grid = self._find_grid()
+        self.piece_px = (self._shape[1] // self._grid.rows, self._shape[2] // self._grid.cols)
+
+    @classmethod
+    def recognise(cls, path: Path) -> bool:
+        if path.is_dir():
+            return bool(_image_files(path))
+        return first_bytes(path).startswith(NPY_MAGIC) and "_label" not in path.name
+
+    @classmethod
+    def splits(cls, path: Path) -> list[str]:
+        return list(_image_files(path)) if path.is_dir() else []
+
+    def _find_images(self) -> Path:
+        if self.path.is_file():
+            return self.path
+        found = _image_files(self.path)
+        if self.split is None and len(found) > 1:
+            raise InputError(f"{self.path} holds the splits {', '.join(found)}: choose one of them")
+        self.split = self.split or next(iter(found))
+        if self.split not in found:
+            held = ", ".join(found)
+            raise InputError(f"{self.path} has no split {self.split!r}; it holds {held}")
+        return found[self.split]
+
+    @property
+    def _images(self) -> NDArray[Any]:
+        """(M, rows*H, cols*W, 3) mapped."""
+        if self._images_map is None:
+            images = map_npy(self.images_path)
+            if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
+                raise FormatError(
+                    f"{self.images_path}: expected pictures, uint8 of shape (M, H, W, 3), "
+                    f"got {images.dtype} of shape {images.shape}"
+                )
+            if images.size == 0:
+                raise InputError(f"{self.images_path}: holds no puzzles (shape {images.shape})")
+            if images.size // len(images) > MAX_PICTURE_BYTES:
+                raise FormatError(f"{self.images_path}: pictures {images.shape[1:]} are too large")
+            self._images_map = images
+        return self._images_map
+
+    @property
+    def _labels(self) -> NDArray[Any] | None:
+        """(M, N-1, N-1) mapped."""
+        if self._labels_map is None and self.labels_path is not None:
+            labels = map_npy(self.labels_path)
+            square = labels.ndim == 3 and labels.shape[1] == labels.shape[2]
+            if not square or labels.dtype.kind not in "buif" or len(labels) != self._shape[0]:
+                raise FormatError(
+                    f"{self.labels_path}: expected one-hot labels of shape "
+                    f"({self._shape[0]}, N-1, N-1), got {labels.dtype} of shape {labels.shape}"
+                )
+            self._labels_map = labels
+        return self._labels_map
+
+    def _find_grid(self) -> Grid:
+        labels = self._labels
+        if self._asked_grid is not None:
+            grid = self._asked_grid
+        elif labels is not None:
+            grid = Grid.square(labels.shape[1] + 1)
+        else:
+            grid = Grid(max(1, self._shape[1] // _PIECE_PX), max(1, self._shape[2] // _PIECE_PX))
+        if labels is not None and (grid.num_pieces != labels.shape[1] + 1 or _has_no_centre(grid)):
+            raise NotAGrid(f"{self.labels_path}: {labels.shape[1]} + 1 pieces do not fill {grid}")
+        if self._shape[1] % grid.rows or self._shape[2] % grid.cols:
+            raise NotAGrid(
+                f"{self.images_path}: {self._shape[1:3]} pixels do not split into {grid}"
+            )
+        return grid
+
+    @property
+    def grid(self) -> Grid:
+        return self._grid
+
+    @property
+    def has_truth(self) -> bool:
+        return self.labels_path is not None
+
+    def __len__(self) -> int:
+        return int(self._shape[0])
+
+    def read(self, index: int) -> Puzzle:
+        pieces = _cut(np.asarray(self._images[index]), self._grid)
+        truth = None if self._labels is None else self._decode(self._labels[index][None], index)[0]
+        if self.centre_free:
+            order = self._order(index)
+            pieces, truth = pieces[order], None if truth is None else truth[order]
+        return Puzzle(pieces, self._grid, truth, puzzle_id=f"{self.images_path.name}/{index}")
+
+    def _order(self, index: int) -> IntArray:
+        """(N,) which piece of the file comes where when the centre is free."""
+        return child_rng(0, "jpwleg", "centre free", index).permutation(self._grid.num_pieces)
+
+    def with_centre_free(self) -> JpwlegSource:
+        return JpwlegSource(self.path, split=self.split, grid=self._asked_grid, centre_free=True)
+
+    def pins(self, index: int) -> dict[int, int]:
+        centre = self._grid.num_pieces // 2
+        return {} if self.centre_free or _has_no_centre(self._grid) else {centre: centre}
+
+    def truths(self) -> IntArray | None:
+        labels = self._labels
+        if labels is None:
+            return None
+        truths = self._decode(np.asarray(labels), 0)  # (M, N)
+        if self.centre_free:
+            for index, row in enumerate(truths):
+                truths[index] = row[self._order(index)]
+        return truths
+
+    def _decode(self, labels: NDArray[Any], first: int) -> IntArray:
+        """(M, N-1, N-1) one-hot → (M, N) piece → position."""
+        ones: BoolArray = labels == 1
+        exact = (labels == 0) | ones
+        fine = exact.all((1, 2)) & (ones.sum(1) == 1).all(1) & (ones.sum(2) == 1).all(1)  # (M,)
+        if not fine.all():
+            index = first + int(np.argmin(fine))
+            raise NotAPermutation(f"{self.labels_path}: puzzle {index}: labels are not one-hot")
+        centre = self._grid.num_pieces // 2
+        slots = ones.argmax(2)  # (M, N-1)
+        slots = slots + (slots >= centre)
+        return np.asarray(np.insert(slots, centre, centre, axis=1), dtype=np.int64)  # (M, N)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "shape": list(self._shape),
+            "dtype": "uint8",
+            "piece_px": list(self.piece_px),
+            "centre": "free" if self.centre_free else "given",
+        }
+
+    def files(self) -> list[Path]:
+        return [path for path in (self.images_path, self.labels_path) if path is not None]
+
+    def close(self) -> None:
+        self._images_map = self._labels_map = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_images_map": None, "_labels_map": None}
+
+
+def write_jpwleg(
+    folder: str | Path,
+    puzzles: Iterable[Puzzle],
+    num_puzzles: int,
+    grid: Grid,
+    piece_px: int,
+    *,
+    split: str = "test",
+    gap_px: int = 48,
+) -> None:
+    """Write puzzles with truth and opaque pieces as a JPwLEG pair.
+
+    The format demands the centre piece in the centre slot: where it lies
+    elsewhere it changes places with the piece that is there.
+    """
+    if _has_no_centre(grid) or grid.num_pieces == 1:
+        raise NotAGrid(f"JPwLEG needs a centre piece; a {grid} grid has none")
+    prefix = {"val": "valid"}.get(split, split)
+    name = f"{prefix}_{{}}_{gap_px}gap_{grid.rows}{grid.cols}.npy"
+    others = grid.num_pieces - 1
+    shape = (num_puzzles, grid.rows * piece_px, grid.cols * piece_px, 3)
+    with ExitStack() as names:  # left in reverse: the pictures take their name last
+        images = names.enter_context(npy_stream(Path(folder) / name.format("img"), shape, np.uint8))
+        labels = names.enter_context(
+            npy_stream(Path(folder) / name.format("label"), (num_puzzles, others, others), np.bool_)
+        )
+        for puzzle in puzzles:
+            if puzzle.grid != grid or puzzle.piece_px != (piece_px, piece_px):
+                raise InputError(f"puzzle {puzzle.puzzle_id!r} is no {grid} of {piece_px} px")
+            if puzzle.truth is None:
+                raise InputError(f"puzzle {puzzle.puzzle_id!r} has no truth, JPwLEG needs it")
+            if (puzzle.pieces[..., 3] != 255).any():
+                raise InputError(f"puzzle {puzzle.puzzle_id!r}: JPwLEG pieces have no alpha")
+            picture, one_hot = _encode(puzzle)
+            images.write(picture.tobytes())
+            labels.write(one_hot.tobytes())
+
+
+def _encode(puzzle: Puzzle) -> tuple[ByteArray, BoolArray]:
+    """Glued picture (rows*H, cols*W, 3) and labels (N-1, N-1)."""
+    assert puzzle.truth is not None
+    n = puzzle.num_pieces
+    centre = n // 2
+    order = np.arange(n)
+    middle = int(invert(puzzle.truth)[centre])
+    order[[centre, middle]] = middle, centre
+    slots = np.delete(puzzle.truth[order], centre)  # (N-1,)
+    one_hot = np.zeros((n - 1, n - 1), dtype=np.bool_)
+    one_hot[np.arange(n - 1), slots - (slots > centre)] = True
+    rows, cols = puzzle.grid.shape
+    height, width = puzzle.piece_px
+    tiles = puzzle.pieces[order, :, :, :3].reshape(rows, cols, height, width, 3)
+    return tiles.swapaxes(1, 2).reshape(rows * height, cols * width, 3), one_hot
+
+
+def _cut(picture: ByteArray, grid: Grid) -> ByteArray:
+    """(rows*H, cols*W, 3) → (N, H, W, 4) with alpha 255."""
+    height, width = picture.shape[0] // grid.rows, picture.shape[1] // grid.cols
+    tiles = picture.reshape(grid.rows, height, grid.cols, width, 3).swapaxes(1, 2)
+    pieces = np.full((grid.num_pieces, height, width, 4), 255, dtype=np.uint8)
+    pieces[..., :3] = tiles.reshape(grid.num_pieces, height, width, 3)
+    return pieces
+
+
+def _has_no_centre(grid: Grid) -> bool:
+    return grid.num_pieces % 2 == 0
+
+
+def _image_files(folder: Path) -> dict[str, Path]:
+    """Image files by split, in the order train, val, test."""
+    found: dict[str, Path] = {}
+    try:
+        names = sorted(folder.iterdir())
+    except OSError:
+        return {}
+    for path in names:
+        match = _IMAGES.fullmatch(path.name)
+        if match is not None:
+            found.setdefault(_SPLITS[match[1]], path)
+    return {split: found[split] for split in ("train", "val", "test") if split in found}
+
+
+def _labels_beside(images: Path) -> Path | None:
+    """The label file of an image file, also if a download numbered one of them."""
+    plain = re.sub(r"-\d{3}\.npy$", ".npy", images.name.replace("_img", "_label"))
+    if plain == images.name:
+        return None
+    exact = images.with_name(plain)
+    if exact.exists():
+        return exact
+    numbered = sorted(images.parent.glob(f"{exact.stem}-[0-9][0-9][0-9].npy"))
+    return numbered[0] if numbered else None

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
+from puzzleflow.core.grid import Grid
+from puzzleflow.storage.jpwleg import JpwlegSource, write_jpwleg
+from puzzleflow.storage.open import open_all, open_puzzles
+
+
+def test_labels_by_hand(tmp_path):
+    """Slot 0 holds the piece of position 8, slot 8 that of position 0; the rest lies right."""
+    picture = np.zeros((1, 6, 6, 3), np.uint8)
+    picture[0, :2, :2] = 80  # piece in slot 0
+    labels = np.zeros((1, 8, 8), bool)
+    labels[0, np.arange(8), [7, 1, 2, 3, 4, 5, 6, 0]] = True
+    np.save(tmp_path / "test_img_48gap_33-001.npy", picture)
+    np.save(tmp_path / "test_label_48gap_33.npy", labels)
+    with open_puzzles(tmp_path) as source:
+        puzzle = source[0]
+        assert source.kind == "jpwleg"
+        assert source.pins(0) == {4: 4}
+    assert list(puzzle.truth) == [8, 1, 2, 3, 4, 5, 6, 7, 0]
+    assert (puzzle.pieces[0, ..., :3] == 80).all()
+    assert (puzzle.pieces[..., 3] == 255).all()
+    assert (puzzle.pieces[1:, ..., :3] == 0).all()
+
+
+def test_centre_free_is_the_same_puzzle_otherwise_shuffled(tmp_path, puzzle_of):
+    write_jpwleg(tmp_path, (puzzle_of(i, opaque=True) for i in range(6)), 6, Grid(3, 3), 12)
+    given_, free = JpwlegSource(tmp_path), open_puzzles(tmp_path, centre_free=True)
+    assert free.pins(0) == {}
+    moved = 0
+    for index in range(6):
+        solved = {}
+        for source in (given_, free):
+            puzzle = source[index]
+            solved[source] = puzzle.pieces[np.argsort(puzzle.truth)]
+        assert np.array_equal(solved[given_], solved[free])
+        assert np.array_equal(free.truths()[index], free[index].truth)
+        moved += free[index].truth[4] != 4
+    assert moved > 2
+    copy = pickle.loads(pickle.dumps(free))
+    assert np.array_equal(copy[3].pieces, free[3].pieces)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    grid=st.sampled_from([Grid(3, 3), Grid(5, 5), Grid(1, 3), Grid(3, 5)]),
+    px=st.integers(1, 5),
+    count=st.integers(1, 4),
+    seed=st.integers(0, 1000),
+)
+def test_round_trip(tmp_path_factory, puzzle_of, grid, px, count, seed):
+    folder = tmp_path_factory.mktemp("jpwleg")
+    puzzles = [puzzle_of(seed + i, grid, px, opaque=True) for i in range(count)]
+    write_jpwleg(folder, iter(puzzles), count, grid, px, split="val")
+    with open_puzzles(folder, split="valid", grid=grid) as source:
+        assert len(source) == count
+        for puzzle, read in zip(puzzles, source, strict=True):
+            centre = grid.num_pieces // 2
+            assert read.truth[centre] == centre
+            assert np.array_equal(
+                read.pieces[np.argsort(read.truth)], puzzle.pieces[np.argsort(puzzle.truth)]
+            )
+        assert np.array_equal(source.truths(), np.stack([p.truth for p in source]))
+    first = [path.read_bytes() for path in sorted(folder.iterdir())]
+    again = tmp_path_factory.mktemp("jpwleg")
+    with open_puzzles(folder, grid=grid) as source:
+        write_jpwleg(again, iter(source), count, grid, px, split="val")
+    assert [path.read_bytes() for path in sorted(again.iterdir())] == first
+
+
+def test_splits_side_by_side(tmp_path, puzzle_of):
+    for split in ("train", "val", "test"):
+        write_jpwleg(tmp_path, [puzzle_of(opaque=True)], 1, Grid(3, 3), 12, split=split)
+    assert list(open_all(tmp_path)) == ["train", "val", "test"]
+    with pytest.raises(InputError, match="train, val, test"):
+        open_puzzles(tmp_path)
+    with open_puzzles(tmp_path, split="validation") as source:
+        assert source.images_path.name == "valid_img_48gap_33.npy"
+
+
+def test_without_labels_the_size_tells_the_grid(tmp_path):
+    np.save(tmp_path / "test_img_x.npy", np.zeros((2, 288, 288, 3), np.uint8))
+    with open_puzzles(tmp_path) as source:
+        assert source.grid == Grid(3, 3)
+        assert source.truths() is None
+        assert source[1].truth is None
+    with pytest.raises(NotAGrid, match="do not split"):
+        open_puzzles(tmp_path, grid=Grid(5, 5))
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "error"),
+    [
+        (np.zeros((1, 6, 6, 4), np.uint8), None, FormatError),
+        (np.zeros((1, 6, 6, 3), np.float64), None, FormatError),
+        (np.zeros((0, 6, 6, 3), np.uint8), None, InputError),
+        (np.zeros((1, 6, 6, 3), np.uint8), np.eye(8)[None].repeat(2, 0), FormatError),
+        (np.zeros((1, 6, 6, 3), np.uint8), np.eye(7)[None], NotAGrid),
+        (np.zeros((1, 6, 6, 3), np.uint8), np.zeros((1, 8, 8), "U3"), FormatError),
+        (np.zeros((1, 6, 6, 3), np.uint8), np.ones((1, 8, 8)), NotAPermutation),
+        (np.zeros((1, 6, 6, 3), np.uint8), np.eye(8)[None] * 0.5, NotAPermutation),
+    ],
+)
+def test_wrong_arrays(tmp_path, images, labels, error):
+    np.save(tmp_path / "test_img_33.npy", images)
+    if labels is not None:
+        np.save(tmp_path / "test_label_33.npy", labels)
+    with pytest.raises(error), open_puzzles(tmp_path) as source:
+        source.truths()
+
+
+def test_what_the_format_cannot_hold_is_refused(tmp_path, puzzle_of):
+    with pytest.raises(NotAGrid, match="centre"):
+        write_jpwleg(tmp_path, [], 0, Grid(2, 2), 12)
+    with pytest.raises(InputError, match="alpha"):
+        write_jpwleg(tmp_path, [puzzle_of()], 1, Grid(3, 3), 12)
+    with pytest.raises(InputError, match="bytes"):
+        write_jpwleg(tmp_path, [puzzle_of(opaque=True)], 2, Grid(3, 3), 12)
+    assert list(tmp_path.iterdir()) == []
