@@ -60,6 +60,8 @@ def bench(
                 live.update(_table(standings.rows()))
         report = make_report(run, run.results(), num_workers=workers)
         written = write_report(run, report)
+    if not console.is_terminal:
+        console.line()  # the table ended without one
     console.print(f"wrote {written[0]} and {len(written) - 1} more files", soft_wrap=True)
 
 

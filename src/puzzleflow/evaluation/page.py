@@ -11,6 +11,7 @@ from puzzleflow.evaluation import tables
 from puzzleflow.evaluation.report import (
     COMPARISON_NOTE,
     COST_NOTE,
+    INTERVAL_NOTE,
     NO_ANSWER_NOTE,
     OTHER_DATA,
     refusal_lines,
@@ -46,11 +47,11 @@ def as_html(
 ) -> str:
     """The page.
 
-    sheets    PNG bytes of contact sheets: ``sheets[solver]["best"]``
+    sheets    WebP bytes of contact sheets: ``sheets[solver]["best"]``
     captions  what each case of such a sheet is, in its order
     """
     body = ["<h1>Benchmark</h1>", _facts(report.facts)]
-    body += ["<h2>Accuracy</h2>", "<p>95 % bootstrap intervals over puzzles in brackets.</p>"]
+    body += ["<h2>Accuracy</h2>", f"<p>{escape(INTERVAL_NOTE)}</p>"]
     body += [_intervals(report), _table(tables.accuracy_table(report))]
     refused = [results for results in report.results if results.num_refused]
     if refused:
@@ -68,9 +69,9 @@ def as_html(
     for solver, cases in sheets.items():
         body.append(f"<h2>Cases of {escape(solver)}</h2>")
         body.append("<p>Each case: pieces as given, layout (wrong pieces outlined), truth.</p>")
-        for kind, png in cases.items():
+        for kind, webp in cases.items():
             body.append(f"<h3>{kind.capitalize()}</h3>")
-            body.append(_figure(png, f"{kind} cases of {solver}", captions[solver][kind]))
+            body.append(_figure(webp, f"{kind} cases of {solver}", captions[solver][kind]))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -149,10 +150,10 @@ def _failures(report: Report) -> str:
     return f'<p class="legend">{legend}</p>' + "".join(bars)
 
 
-def _figure(png: bytes, title: str, cases: Sequence[str]) -> str:
-    source = base64.b64encode(png).decode()
+def _figure(webp: bytes, title: str, cases: Sequence[str]) -> str:
+    source = base64.b64encode(webp).decode()
     caption = "; ".join(cases)
     return (
-        f'<figure><img alt="{escape(title)}" src="data:image/png;base64,{source}">'
+        f'<figure><img alt="{escape(title)}" src="data:image/webp;base64,{source}">'
         f"<figcaption>In reading order: {escape(caption)}</figcaption></figure>"
     )

@@ -25,6 +25,10 @@ OTHER_DATA = (
     "the original {table} test set (single runs, no intervals), ours above on the puzzles of "
     "this run. They give orientation; they are not a comparison."
 )
+INTERVAL_NOTE = (
+    "In brackets: 95 % bootstrap intervals over puzzles. Where all puzzles agree (none solved, "
+    "all solved) the interval shrinks to a point and says nothing about puzzles not seen."
+)
 NO_ANSWER_NOTE = "A puzzle that a solver refused or crashed on counts as nothing right."
 
 
@@ -43,7 +47,7 @@ COST_NOTE = (
 def as_markdown(report: Report) -> str:
     """The whole report as one Markdown page."""
     parts = ["# Benchmark", _facts(report.facts)]
-    parts += ["## Accuracy", "95 % bootstrap intervals over puzzles in brackets."]
+    parts += ["## Accuracy", INTERVAL_NOTE]
     parts += [_markdown_table(accuracy_table(report))]
     refused = [results for results in report.results if results.num_refused]
     if refused:

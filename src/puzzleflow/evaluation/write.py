@@ -55,11 +55,11 @@ def write_report(bench: Bench, report: Report) -> list[Path]:
     written = []
     for spec, results in zip(bench.specs, report.results, strict=True):
         for kind, cases in pick_cases(results, seed=bench.seed).items():
-            png = _png(contact_sheet(bench.source, results, cases))
-            path = out / "sheets" / f"{spec.file_stem}-{kind}.png"
-            write_bytes(path, png)
+            webp = _webp(contact_sheet(bench.source, results, cases))
+            path = out / "sheets" / f"{spec.file_stem}-{kind}.webp"
+            write_bytes(path, webp)
             written.append(path)
-            sheets.setdefault(spec.label, {})[kind] = png
+            sheets.setdefault(spec.label, {})[kind] = webp
             captions.setdefault(spec.label, {})[kind] = [case.caption for case in cases]
     write_text(out / "bench.md", as_markdown(report))
     write_json(out / "bench.json", as_json(report))
@@ -81,7 +81,7 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def _png(pixels: ByteArray) -> bytes:
+def _webp(pixels: ByteArray) -> bytes:
     stream = io.BytesIO()
-    to_image(pixels).save(stream, format="PNG", optimize=True)
+    to_image(pixels).save(stream, format="WEBP", quality=85)
     return stream.getvalue()
