@@ -25,8 +25,8 @@ def score_predictions(
 ) -> Scores:
     """Score predictions against the puzzles of ``source``, or else their own targets.
 
-    Pieces that the protocol of the source gives away do not count in AA unless
-    ``count_given``. Targets that differ from the truth of the source are an
+    Pieces that the protocol gives away (see :func:`given_positions`) do not count
+    in AA unless ``count_given``. Targets that differ from the truth of the source are an
     error: the predictions belong to other puzzles.
     """
     if source is None:
@@ -44,9 +44,19 @@ def score_predictions(
     check_fits(predictions, source)
     if predictions.targets is not None and not np.array_equal(predictions.targets, truth):
         raise InputError(f"{source.path}: the predictions were made for other puzzles than these")
-    given = () if count_given else tuple(sorted(source.pins(0).values()))
+    given = () if count_given else given_positions(source)
     assert source.grid is not None, "one array of truths means one grid"
     return score(predictions.position_of, truth, source.grid, given=given)
+
+
+def given_positions(source: PuzzleSource) -> tuple[int, ...]:
+    """Positions whose pieces are given away in every puzzle, such as the centre in JPwLEG."""
+    shared = set(source.pins(0).values())
+    for index in range(1, len(source)):
+        if not shared:
+            break
+        shared &= set(source.pins(index).values())
+    return tuple(sorted(shared))
 
 
 def check_fits(predictions: Predictions, source: PuzzleSource) -> None:
