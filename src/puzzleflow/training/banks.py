@@ -14,8 +14,11 @@ import numpy as np
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray
+from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
+NUM_GENERATED = 12_000  # masks drawn from a generator, enough that none grows familiar
+GENERATED_SEED = 10_000_000  # far from the seeds of any data set
 SPLITS = {"train": 0.85, "val": 0.075, "test": 0.075}
 
 
@@ -123,12 +126,15 @@ class MaskBank:
 
     @classmethod
     def read(cls, sources: dict[str, float]) -> MaskBank:
-        """From folders of PNG masks and ``.npz`` banks of packed bits, with shares."""
+        """From {source: share}; sources as in :func:`read_masks`."""
         return cls([(share, read_masks(path)) for path, share in sources.items()])
 
 
 def read_masks(path: str | Path) -> ByteArray:
-    """(K, 128, 128) 0/255 from a folder of pictures or a packed ``.npz``."""
+    """(K, 128, 128) 0/255 from a folder of pictures, a packed ``.npz`` or a generator's name."""
+    if path in list_fragment_generators():
+        seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
+        return _as_bytes(fragment_generator(str(path)).masks(seeds))
     path = Path(path)
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:

@@ -88,10 +88,11 @@ class RelationalTrainer:
         self.optimizer = torch.optim.AdamW(
             _grouped(self.network, settings.weight_decay), lr=settings.learning_rate
         )
+        self._rng = torch.get_rng_state()
         if tensors:
             self.average.tensors = under("average", tensors)
             restore_optimizer(self.optimizer, tensors)
-            torch.set_rng_state(tensors["rng"])
+            self._rng = tensors["rng"]
             self.step = values["step"]
             self.puzzles_seen = values["puzzles_seen"]
             self.seconds = values["seconds"]
@@ -104,6 +105,7 @@ class RelationalTrainer:
             **optimizer_tensors(self.optimizer),
             "rng": torch.get_rng_state(),
         }
+        self._rng = tensors["rng"]
         values = {
             "step": self.step,
             "puzzles_seen": self.puzzles_seen,
@@ -114,7 +116,8 @@ class RelationalTrainer:
 
     def averaged(self) -> RelationalNet:
         """The network with its averaged weights, ready to solve."""
-        network = RelationalNet(self.settings.network)
+        with torch.random.fork_rng(devices=[]):  # building it must not disturb training
+            network = RelationalNet(self.settings.network)
         network.load_state_dict(self.average.tensors)
         return network.eval()
 
@@ -125,20 +128,22 @@ class RelationalTrainer:
         *,
         num_workers: int = 0,
         until: int | None = None,
+        minutes: float = 0.0,
         report: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """Train to step ``until`` (default: the last), saving and validating on the way."""
+        """Train to step ``until`` (default: the last) or for ``minutes`` (0: no limit)."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        torch.set_rng_state(self._rng)
         stream.first_batch = self.step
         last = self.settings.steps if until is None else min(until, self.settings.steps)
-        started = time.monotonic()
+        started = begun = time.monotonic()
         if self.step >= last:
             return
         for batch in stream_loader(stream, num_workers):
             row = self._update(batch)
             now = time.monotonic()
             self.seconds, started = self.seconds + now - started, now
-            done = self.step >= last
+            done = self.step >= last or (0 < minutes * 60 <= now - begun)
             if self.step % self.settings.save_every == 0 or done:
                 self.save()
             if validation and (self.step % self.settings.validate_every == 0 or done):

@@ -59,6 +59,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
 
 
 def prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors with ``prefix`` before their names."""
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
 

@@ -184,6 +184,7 @@ def stream_loader(stream: PuzzleStream, num_workers: int = 0) -> DataLoader[Batc
         num_workers=num_workers,
         prefetch_factor=4 if num_workers else None,
         worker_init_fn=_one_thread if num_workers else None,
+        generator=torch.Generator(),  # a loader must not draw from the training's own numbers
     )
 
 

@@ -1,0 +1,99 @@
+import pytest
+import torch
+
+from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.models.conv_encoder import void_widths
+from puzzleflow.models.pixels import standardised, to_tensor
+from puzzleflow.models.relational import RelationalConfig, RelationalNet
+
+SMALL = RelationalConfig(
+    piece_px=32, widths=(8, 12, 16), blocks=(0, 1, 0), side_hidden=16, side_dim=8, dim=24,
+    num_heads=3, num_layers=2,
+)  # fmt: skip
+
+
+@pytest.fixture
+def network() -> RelationalNet:
+    torch.manual_seed(3)
+    network = RelationalNet(SMALL)
+    for layer in network.layers:  # type: ignore[union-attr]
+        torch.nn.init.normal_(layer.of_type)
+        torch.nn.init.normal_(layer.of_same_piece)
+    return network.eval()
+
+
+@pytest.mark.parametrize("text", ["1x1", "1x4", "2x3", "3x3"])
+def test_every_grid_gets_relations_of_its_size(network: RelationalNet, text: str) -> None:
+    grid = Grid.parse(text)
+    N = grid.num_pieces
+    in_context, isolated = network(torch.rand(2, N, 4, 32, 32), grid)
+    for relations in (in_context, isolated):
+        assert relations.right.shape == relations.down.shape == (2, N, N)
+        assert relations.none.shape == (2, N, 4)
+        assert relations.position.shape == (2, N, N)
+        assert relations.side_logits(Direction.UP).shape == (2, N, N + 1)
+
+
+def test_shuffling_the_pieces_shuffles_the_relations(network: RelationalNet) -> None:
+    grid = Grid(2, 3)
+    pixels = torch.rand(1, 6, 4, 32, 32)
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    with torch.no_grad():
+        plain, _ = network(pixels, grid)
+        mixed, _ = network(pixels[:, order], grid)
+    torch.testing.assert_close(mixed.right, plain.right[:, order][:, :, order])
+    torch.testing.assert_close(mixed.down, plain.down[:, order][:, :, order])
+    torch.testing.assert_close(mixed.none, plain.none[:, order])
+    torch.testing.assert_close(mixed.position, plain.position[:, order])
+
+
+def test_side_logits_face_each_other(network: RelationalNet) -> None:
+    with torch.no_grad():
+        relations, _ = network(torch.rand(1, 4, 4, 32, 32), Grid(2, 2))
+    right = relations.side_logits(Direction.RIGHT)
+    left = relations.side_logits(Direction.LEFT)
+    assert right[0, 1, 2] == left[0, 2, 1] == relations.right[0, 1, 2]
+    assert right[0, 1, 4] == relations.none[0, 1, Direction.RIGHT]
+    assert torch.isneginf(right[0, 2, 2])  # no piece lies beside itself
+
+
+def test_context_matters(network: RelationalNet) -> None:
+    """The same two pieces are judged differently among other pieces."""
+    pixels = torch.rand(1, 4, 4, 32, 32)
+    other = pixels.clone()
+    other[:, 3] = torch.rand(1, 4, 32, 32)
+    with torch.no_grad():
+        first, second = network(pixels, Grid(2, 2))[0], network(other, Grid(2, 2))[0]
+    assert not torch.allclose(first.right[0, 0, 1], second.right[0, 0, 1])
+
+
+def test_void_widths_of_a_hand_made_piece() -> None:
+    alpha = torch.zeros(1, 8, 8)
+    alpha[:, 2:7, 1:5] = 1.0  # void: 2 rows above, 1 below, 1 column left, 3 right
+    widths = void_widths(alpha, 8)[0]
+    assert widths[Direction.RIGHT].tolist() == pytest.approx([1, 1] + [3 / 8] * 5 + [1])
+    assert widths[Direction.LEFT].tolist() == pytest.approx([1, 1] + [1 / 8] * 5 + [1])
+    assert widths[Direction.UP].tolist() == pytest.approx([1] + [2 / 8] * 4 + [1] * 3)
+    assert widths[Direction.DOWN].tolist() == pytest.approx([1] + [1 / 8] * 4 + [1] * 3)
+
+
+def test_to_tensor_keeps_void_out_of_the_average() -> None:
+    import numpy as np
+
+    piece = np.zeros((1, 4, 4, 4), np.uint8)
+    piece[:, :, :2] = 255  # white material in the left half
+    piece[:, :, 2:, :3] = 90  # colour below alpha 0 must not be seen
+    pixels = to_tensor(piece, 2)  # (1, 4, 2, 2)
+    assert pixels[0, :, 0, 0].tolist() == [1, 1, 1, 1]
+    assert pixels[0, :, 0, 1].tolist() == [0, 0, 0, 0]
+
+
+def test_standardised_ignores_tone() -> None:
+    torch.manual_seed(0)
+    alpha = (torch.rand(1, 4, 1, 16, 16) > 0.3).float()
+    colour = torch.rand(1, 4, 3, 16, 16)
+    pale = torch.cat([(0.6 + 0.3 * colour) * alpha, alpha], dim=2)
+    full = torch.cat([colour * alpha, alpha], dim=2)
+    difference = standardised(pale)[:, :, 4:] - standardised(full)[:, :, 4:]
+    assert difference.abs().max() < 0.5 < standardised(full)[:, :, 4:].abs().max()
+    assert (standardised(full) * (1 - alpha)).abs().max() == 0  # void stays void
