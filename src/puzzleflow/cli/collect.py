@@ -44,8 +44,7 @@ def collect_met(
 
     Run it again after an interruption: nothing that arrived is asked for again.
     """
-    from rich.console import Console
-
+    from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.errors import InputError
     from puzzleflow.sources.collect import CollectSettings, collect
     from puzzleflow.sources.fetch import FetchSettings
@@ -72,51 +71,13 @@ def collect_met(
             backoff_s=backoff,
         ),
     )
-    with _ProgressBar() as bar:
-        collected = collect(out, settings, on_progress=bar.show)
-    console = Console()
+    with stage_progress() as report:
+        collected = collect(
+            out,
+            settings,
+            on_progress=lambda progress: report("pictures", progress.num_kept, progress.num_wanted),
+        )
     for name, num_kept in collected.num_kept.items():
-        console.print(f"{name}: {num_kept} pictures, {out / name / 'metadata.csv'}")
+        print(f"{name}: {num_kept} pictures, {out / name / 'metadata.csv'}")
     rest = [f"{count} {outcome}" for outcome, count in collected.counts.items()]
-    console.print(f"drawn: {', '.join(rest)}; report: {out / 'diversity.md'}")
-
-
-class _ProgressBar:
-    """Pictures kept, rate, remaining time and draws, on stderr."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeRemainingColumn as Remaining
-
-        self._bar = Progress(
-            TextColumn("pictures"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            Remaining(),
-            TextColumn("{task.fields[drawn]} drawn"),
-            console=Console(stderr=True),
-        )
-        self._task = self._bar.add_task("pictures", total=None, rate="", drawn=0)
-
-    def __enter__(self) -> _ProgressBar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-    def show(self, progress: object) -> None:
-        """Called after every draw with the collection's progress."""
-        from puzzleflow.sources.collect import Progress
-
-        assert isinstance(progress, Progress)
-        speed = self._bar.tasks[0].speed
-        self._bar.update(
-            self._task,
-            total=progress.num_wanted,
-            completed=progress.num_kept,
-            drawn=progress.num_drawn,
-            rate=f"{speed:.1f}/s" if speed else "",
-        )
+    print(f"drawn: {', '.join(rest)}; report: {out / 'diversity.md'}")
