@@ -188,7 +188,7 @@ class RelationalNet(nn.Module):
 
     def relate(self, tokens: Tensor, sides: Tensor, grid: Grid) -> tuple[Relations, Relations]:
         """Everything after the encoder; see :meth:`forward`."""
-        B, N = tokens.shape[:2]
+        N = tokens.shape[1]
         scale = self.local_scale / math.sqrt(sides.shape[-1])
         right = scale * sides[:, :, Direction.RIGHT] @ sides[:, :, Direction.LEFT].mT  # (B, N, N)
         down = scale * sides[:, :, Direction.DOWN] @ sides[:, :, Direction.UP].mT
