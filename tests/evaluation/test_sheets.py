@@ -9,7 +9,7 @@ import pytest
 from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.results import Results
 from puzzleflow.evaluation.runner import Bench
-from puzzleflow.evaluation.sheets import contact_sheet, pick_cases
+from puzzleflow.evaluation.sheets import case_sheet, pick_cases
 from puzzleflow.evaluation.spec import parse_solvers
 
 
@@ -49,7 +49,7 @@ def test_a_sheet_has_three_panels_for_each_case(make_source: Any, tmp_path: Path
     source = make_source(6)
     (found,) = Bench(source, parse_solvers("reading:wrong=1"), tmp_path).run()
     cases = pick_cases(found)
-    page = contact_sheet(source, found, cases["best"])
+    page = case_sheet(source, found, cases["best"])
     assert page.dtype == np.uint8
     assert page.ndim == 3
     assert page.shape[1] > 2.5 * page.shape[0]  # two cases side by side, three panels each

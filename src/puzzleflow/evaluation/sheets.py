@@ -9,6 +9,7 @@ import numpy as np
 from puzzleflow.core.canvas import panels, tile
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray
+from puzzleflow.evaluation.figures import caption
 from puzzleflow.evaluation.results import Results
 from puzzleflow.pictures import resize
 from puzzleflow.storage.source import PuzzleSource
@@ -54,16 +55,15 @@ def pick_cases(
     }
 
 
-def contact_sheet(source: PuzzleSource, results: Results, cases: list[Case]) -> ByteArray:
+def case_sheet(source: PuzzleSource, results: Results, cases: list[Case]) -> ByteArray:
     """RGB page: per case the pieces as given, the layout marked right and wrong, the truth."""
-    pictures = []
+    strips = []
     for case in cases:
         record = results.records[case.place]
-        puzzle = source.read(record.index)
-        shown = panels(puzzle, np.array(record.position_of, dtype=np.int64))
-        pictures += [_shrink(picture) for picture in shown.values()]
-    columns = 3 if len(cases) == 1 else 6
-    return tile(pictures, columns, margin_px=8)
+        shown = panels(source.read(record.index), np.array(record.position_of, dtype=np.int64))
+        strip = tile([_shrink(panel) for panel in shown.values()], 3, margin_px=0, spacing_px=8)
+        strips.append(caption(strip, case.caption))
+    return tile(strips, 2)
 
 
 def _shrink(picture: ByteArray) -> ByteArray:

@@ -17,7 +17,7 @@ from puzzleflow.evaluation.published import table_for
 from puzzleflow.evaluation.report import as_json, as_markdown, puzzles_csv, summary_csv
 from puzzleflow.evaluation.results import Results
 from puzzleflow.evaluation.runner import Bench
-from puzzleflow.evaluation.sheets import contact_sheet, pick_cases
+from puzzleflow.evaluation.sheets import case_sheet, pick_cases
 from puzzleflow.evaluation.tables import Report
 from puzzleflow.files import write_bytes, write_json, write_text
 from puzzleflow.pictures import to_image
@@ -55,7 +55,7 @@ def write_report(bench: Bench, report: Report) -> list[Path]:
     written = []
     for spec, results in zip(bench.specs, report.results, strict=True):
         for kind, cases in pick_cases(results, seed=bench.seed).items():
-            webp = _webp(contact_sheet(bench.source, results, cases))
+            webp = _webp(case_sheet(bench.source, results, cases))
             path = out / "sheets" / f"{spec.file_stem}-{kind}.webp"
             write_bytes(path, webp)
             written.append(path)
