@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from puzzleflow.core.canvas import PAGE, RIGHT, WRONG
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.rng import child_rng
+from puzzleflow.evaluation.figures import MIN_SIDE_PX, caption, contact_sheet, puzzle_figure
+
+
+def puzzle_of(seed=0, grid=Grid(2, 3), px=32):  # noqa: B008
+    rng = child_rng(seed, "figures")
+    pieces = np.full((grid.num_pieces, px, px, 4), 255, np.uint8)
+    pieces[..., :3] = rng.integers(0, 256, (grid.num_pieces, 1, 1, 3))
+    return Puzzle(pieces, grid, rng.permutation(grid.num_pieces), puzzle_id=f"puzzle {seed}")
+
+
+def count(picture, colour):
+    return int((picture == colour).all(axis=-1).sum())
+
+
+def test_a_figure_marks_right_and_wrong_pieces():
+    puzzle = puzzle_of()
+    solved = puzzle_figure(puzzle, puzzle.truth)
+    assert count(solved, RIGHT) > 0
+    assert count(solved, WRONG) == 0
+    wrong = puzzle_figure(puzzle, puzzle.truth[::-1])
+    assert count(wrong, WRONG) > 0
+
+
+def test_a_figure_has_as_many_panels_as_are_known():
+    puzzle = puzzle_of()
+    three = puzzle_figure(puzzle, puzzle.truth, captions=False)
+    two = puzzle_figure(puzzle, captions=False)
+    one = puzzle_figure(puzzle.without_truth(), captions=False)
+    assert three.shape[0] == two.shape[0] == one.shape[0]
+    assert three.shape[1] - two.shape[1] == two.shape[1] - one.shape[1] > 0
+
+
+def test_small_puzzles_are_enlarged_to_be_seen():
+    figure = puzzle_figure(puzzle_of(px=2).without_truth(), captions=False)
+    assert max(figure.shape[:2]) >= MIN_SIDE_PX
+
+
+def test_captions_add_ink_below_and_nothing_above():
+    puzzle = puzzle_of()
+    plain, captioned = (puzzle_figure(puzzle, captions=flag) for flag in (False, True))
+    assert captioned.shape[0] > plain.shape[0]
+    assert captioned.shape[1] == plain.shape[1]
+    below = captioned[plain.shape[0] - 16 :]
+    assert count(below, PAGE) < below.shape[0] * below.shape[1]
+
+
+@pytest.mark.parametrize("text", ["", "short", "a very long caption " * 9])
+def test_a_caption_never_widens_the_picture(text):
+    picture = np.zeros((20, 60, 3), np.uint8)
+    captioned = caption(picture, text)
+    assert captioned.shape[1] == 60
+    assert np.array_equal(captioned[:20], picture)
+
+
+def test_a_sheet_holds_every_puzzle_once():
+    puzzles = [puzzle_of(seed) for seed in range(5)]
+    sheet = contact_sheet(iter(puzzles), columns=3, tile_px=48, captions=False)
+    height = round(48 * 68 / 100)  # 64x96 and a rim of two pixels
+    assert sheet.shape == (2 * height + 3 * 16, 3 * 48 + 4 * 16, 3)
+    assert count(sheet, RIGHT) == count(sheet, WRONG) == 0
+
+
+def test_a_sheet_marks_layouts_where_it_has_them():
+    puzzles = [puzzle_of(seed, px=64) for seed in range(2)]
+    marked = contact_sheet(puzzles, [puzzles[0].truth, None], tile_px=196, captions=False)
+    assert count(marked[:, : marked.shape[1] // 2], RIGHT) > 0
+    assert count(marked[:, marked.shape[1] // 2 :], RIGHT) == 0
+
+
+def test_figures_are_the_same_every_time():
+    puzzle = puzzle_of()
+    assert np.array_equal(
+        puzzle_figure(puzzle, puzzle.truth[::-1]), puzzle_figure(puzzle, puzzle.truth[::-1])
+    )
