@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -47,8 +48,7 @@ def survey_picture(folder: Path, picture: str) -> Surveyed:
         content = path.read_bytes()
         pixels = read_picture(content)  # (H, W, 3)
     except (OSError, PuzzleFlowError, MemoryError) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return Surveyed(picture, problem=" ".join(reason.split()).removeprefix("picture: "))
+        return Surveyed(picture, problem=_reason(error))
     seen = signature(pixels)
     return Surveyed(
         picture,
@@ -58,6 +58,13 @@ def survey_picture(folder: Path, picture: str) -> Surveyed:
         bits=seen.bits,
         miniature=seen.miniature,
     )
+
+
+def _reason(error: BaseException) -> str:
+    """One line without addresses of objects, which differ from run to run."""
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    reason = re.sub(r"<[^<>]* at 0x[0-9a-f]+>", "it", reason)
+    return " ".join(reason.split()).removeprefix("picture: ")
 
 
 def survey_pictures(

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from puzzleflow.core.errors import FormatError, InputError, UnknownName
+from puzzleflow.core.rng import child_rng
+from puzzleflow.generation.erosion import (
+    LINEAR_MARGIN,
+    erosion_label,
+    erosion_model,
+    fingerprint,
+    read_outline,
+    resize_mask,
+)
+from puzzleflow.pictures import write_picture
+
+
+class DiscGenerator:
+    """Stands in for a learned generator: discs whose radius comes from the seed."""
+
+    name = "disc"
+
+    def masks(self, seeds: list[int]) -> np.ndarray:
+        y, x = np.mgrid[:128, :128] - 63.5
+        radii = [child_rng(seed, "disc").uniform(30, 60) for seed in seeds]
+        return np.stack([x**2 + y**2 < r**2 for r in radii])
+
+
+@pytest.fixture
+def disc_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    def generator(name: str) -> DiscGenerator:
+        if name != "disc":
+            raise UnknownName("fragment generator", name, ["disc"])
+        return DiscGenerator()
+
+    module = types.ModuleType("puzzleflow.generation.fragments")
+    module.fragment_generator = generator  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+@pytest.fixture
+def outlines(tmp_path: Path) -> Path:
+    folder = tmp_path / "outlines"
+    for index in range(3):
+        mask = np.zeros((40, 40), np.uint8)
+        mask[index * 4 :, 5:35] = 255
+        write_picture(folder / f"{index}.png", mask)
+    return folder
+
+
+def test_none_keeps_everything() -> None:
+    assert erosion_model("none").masks([1, 2], 3, 5).all()
+
+
+@pytest.mark.parametrize(("gap", "first", "last"), [(0, 0, 9), (2, 1, 8), (3, 1, 7)])
+def test_fixed_gap_between_neighbours(gap: int, first: int, last: int) -> None:
+    masks = erosion_model(f"fixed:{gap}").masks([0, 1], 10, 10)
+    material = np.flatnonzero(masks[0, 5])
+    assert (material[0], material[-1]) == (first, last)
+    # the gap between a piece and its right neighbour is what was asked for
+    assert (9 - material[-1]) + material[0] == gap
+
+
+def test_fixed_gap_that_leaves_nothing() -> None:
+    with pytest.raises(InputError, match="leaves nothing"):
+        erosion_model("fixed:16").masks([0], 16, 16)
+
+
+@given(seed=st.integers(0, 2**63 - 1), height=st.integers(24, 160), width=st.integers(24, 160))
+def test_linear_gaps_are_straight_and_within_their_range(
+    seed: int, height: int, width: int
+) -> None:
+    mask = erosion_model("linear").masks([seed], height, width)[0]
+    rows, cols = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    assert mask[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1].all()
+    low, high = LINEAR_MARGIN
+    for margin, size in (
+        (rows[0], height),
+        (height - 1 - rows[-1], height),
+        (cols[0], width),
+        (width - 1 - cols[-1], width),
+    ):
+        assert low * size - 0.5 <= margin <= high * size + 0.5
+
+
+def test_linear_differs_from_side_to_side_and_from_seed_to_seed() -> None:
+    masks = erosion_model("linear").masks(range(50), 128, 128)
+    areas = masks.sum(axis=(1, 2))
+    assert len(set(areas.tolist())) > 40
+    assert not np.array_equal(masks[0], masks[0, ::-1])
+
+
+@pytest.mark.parametrize("name", ["none", "linear", "fixed:7", "outlines", "disc"])
+@pytest.mark.usefixtures("disc_generator")
+def test_a_mask_depends_on_its_seed_alone(name: str, outlines: Path) -> None:
+    model = erosion_model(f"outlines:{outlines}" if name == "outlines" else name)
+    seeds = [5, 2**63 - 1, 17, 5]
+    together = model.masks(seeds, 48, 40)
+    assert together.shape == (4, 48, 40)
+    assert together.dtype == bool
+    for index, seed in enumerate(seeds):
+        assert np.array_equal(model.masks([seed], 48, 40)[0], together[index])
+    again = erosion_model(model.name)
+    assert np.array_equal(again.masks(seeds, 48, 40), together)
+    assert fingerprint(again) == fingerprint(model)
+
+
+def test_outlines_are_the_given_ones(outlines: Path) -> None:
+    model = erosion_model(f"outlines {outlines}")
+    known = {read_outline(path).tobytes() for path in sorted(outlines.iterdir())}
+    drawn = {mask.tobytes() for mask in model.masks(range(60), 40, 40)}
+    assert drawn == known
+
+
+def test_other_outlines_have_another_fingerprint(outlines: Path) -> None:
+    before = fingerprint(erosion_model(f"outlines:{outlines}"))
+    write_picture(outlines / "3.png", np.full((40, 40), 255, np.uint8))
+    assert fingerprint(erosion_model(f"outlines:{outlines}")) != before
+
+
+def test_an_outline_is_its_alpha_or_its_brightness(tmp_path: Path) -> None:
+    rgba = np.zeros((4, 4, 4), np.uint8)
+    rgba[1:3, 1:3, 3] = 200
+    write_picture(tmp_path / "alpha.png", rgba)
+    grey = np.zeros((4, 4), np.uint8)
+    grey[0] = 129
+    write_picture(tmp_path / "grey.png", grey)
+    assert np.array_equal(read_outline(tmp_path / "alpha.png"), rgba[..., 3] > 0)
+    assert np.array_equal(read_outline(tmp_path / "grey.png"), grey > 0)
+    write_picture(tmp_path / "black.png", np.zeros((4, 4), np.uint8))
+    with pytest.raises(FormatError, match=r"black\.png: the outline is empty"):
+        read_outline(tmp_path / "black.png")
+
+
+def test_generated_masks_of_another_size_keep_their_share() -> None:
+    mask = DiscGenerator().masks([1])[0]
+    for size in (32, 100, 200):
+        assert resize_mask(mask, size, size).mean() == pytest.approx(mask.mean(), abs=0.02)
+
+
+@pytest.mark.usefixtures("disc_generator")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("square", "unknown fragment generator"),
+        ("fixed", "fixed:PX"),
+        ("fixed:-3", "fixed:PX"),
+        ("outlines", "outlines:DIR"),
+        ("outlines:/nowhere/at/all", "no such folder"),
+        ("none:3", "unknown fragment generator"),
+    ],
+)
+def test_names_that_mean_nothing(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        erosion_model(name)
+
+
+def test_an_empty_outline_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no outline pictures"):
+        erosion_model(f"outlines:{tmp_path}")
+
+
+def test_the_label_hides_the_folder() -> None:
+    assert erosion_label("outlines:/some/where") == "outlines"
+    assert erosion_label("fixed:3") == "fixed:3"
