@@ -1,0 +1,140 @@
+"""Rewrite what the documentation can take from the code: file tree, commands, options.
+
+``make docs`` runs it. In README.md the lines between ``<!-- tree -->`` and
+``<!-- commands -->`` and their ends are replaced; docs/cli.md is written whole.
+``tests/test_docs.py`` fails while something is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from puzzleflow.cli.main import build_app
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "puzzleflow"
+OTHER_FILES = {
+    "benchmarks/": "speed and memory, measured: `make bench`",
+    "docs/": "architecture, glossary, decisions, measurements, commands, responsible use",
+    "docs/example_plugin/": "a complete solver in a package of its own",
+    "runs/": "scripts that made what is bundled",
+    "tests/": "mirrors src/; `make test`",
+    "LOG.md": "experiments with dates, also those that failed",
+}
+
+
+def modules() -> list[Path]:
+    """Every module of the package but empty ``__init__.py`` files, in reading order."""
+    found = (path for path in PACKAGE.rglob("*.py") if path.stat().st_size)
+    return sorted(found, key=lambda path: (path.parent.relative_to(PACKAGE).parts, path.name))
+
+
+def first_line(path: Path) -> str:
+    """The first sentence of a module's docstring, on one line."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    sentence = re.split(r"(?<=[.])\s", paragraph)[0]
+    return sentence.rstrip(".").replace("``", "")
+
+
+def tree() -> str:
+    """The annotated file tree."""
+    lines = ["src/puzzleflow/"]
+    shown: set[Path] = {Path()}
+    for path in modules():
+        relative = path.relative_to(PACKAGE)
+        for folder in [*reversed(relative.parents[:-1])]:
+            if folder not in shown:
+                shown.add(folder)
+                lines.append(f"{'  ' * len(folder.parts)}{folder.name}/")
+        name = f"{'  ' * len(relative.parts)}{relative.name}"
+        lines.append(f"{name:<30}{first_line(path)}")
+    lines += [f"{name:<30}{text}" for name, text in OTHER_FILES.items() if (ROOT / name).exists()]
+    return "\n".join(lines)
+
+
+def commands() -> list[tuple[str, Any]]:
+    """Every command with its words, for example ``("train flow", command)``."""
+    return _walk(typer.main.get_command(build_app()), [])
+
+
+def _walk(command: Any, path: list[str]) -> list[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        return [(" ".join(path), command)]
+    return [
+        found
+        for name, below in sorted(command.commands.items())
+        for found in _walk(below, [*path, name])
+    ]
+
+
+def command_table() -> str:
+    """One line per command."""
+    rows = ["| command | what it does |", "|---|---|"]
+    for name, command in commands():
+        anchor = name.replace(" ", "-")
+        help_line = " ".join((command.help or "").split("\n\n")[0].split())
+        rows.append(f"| [`puzzleflow {name}`](docs/cli.md#puzzleflow-{anchor}) | {help_line} |")
+    return "\n".join(rows)
+
+
+def cli_page() -> str:
+    """docs/cli.md: every command with its arguments and options."""
+    parts = [
+        "# Commands",
+        "Written by `make docs` from the program itself. Every command has `--help`. An expected "
+        "error is one line on stderr and exit status 2; `--debug` shows its traceback.",
+    ]
+    for name, command in commands():
+        parts += [f"## puzzleflow {name}", (command.help or "").strip()]
+        rows = [row for parameter in command.params if (row := _parameter_row(parameter))]
+        if rows:
+            parts.append("\n".join(["| | | default |", "|---|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _parameter_row(parameter: Any) -> str:
+    if parameter.hidden or parameter.name == "help":
+        return ""
+    is_option = parameter.opts[0].startswith("-")
+    spelled = [*parameter.opts, *parameter.secondary_opts]
+    name = ", ".join(f"`{s if is_option else s.upper()}`" for s in spelled)
+    default = "required" if parameter.required else _default(parameter.default)
+    help_text = " ".join((parameter.help or "").split()).replace("|", "\\|")
+    return f"| {name} | {help_text} | {default} |"
+
+
+def _default(value: Any) -> str:
+    """A default as text; nothing for none, for functions and for paths of this machine."""
+    if value is None or callable(value) or (isinstance(value, Path) and value.is_absolute()):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"`{value}`" if str(value) else ""
+
+
+def replace_block(text: str, name: str, content: str) -> str:
+    """``text`` with the lines between the marks of ``name`` replaced."""
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+    if len(pattern.findall(text)) != 1:
+        raise ValueError(f"expected one block <!-- {name} --> … <!-- end of {name} -->")
+    return pattern.sub(lambda match: f"{match[1]}{content}\n{match[2]}", text)
+
+
+def main() -> None:
+    """Rewrite the files in place."""
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    text = replace_block(text, "tree", f"```\n{tree()}\n```")
+    text = replace_block(text, "commands", command_table())
+    readme.write_text(text, encoding="utf-8")
+    (ROOT / "docs" / "cli.md").write_text(cli_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
