@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test slow check format bench clean
+.PHONY: help setup demo test slow check format docs bench clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -35,6 +35,9 @@ check: setup ## lint, types and layers
 format: setup ## rewrite the code in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup ## rewrite the file tree and the command pages from the code
+	$(BIN)/python docs/generate.py
 
 bench: setup ## measure speed and memory
 	$(BIN)/python -m benchmarks
