@@ -9,47 +9,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from puzzleflow.core.errors import InputError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-def parallel_map(
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    *,
-    num_workers: int = 1,
-    on_progress: Callable[[int], None] | None = None,
-) -> list[Result]:
-    """``[function(item) for item in items]``, over ``num_workers`` processes.
-
-    Results come in the order of the items, whatever the workers do; a function
-    that takes its randomness from its item (see ``core.rng``) therefore gives
-    the same list for every number of workers. One worker runs inline: no
-    process is started and nothing is pickled. ``num_workers=-1`` takes every
-    core. ``on_progress(done)`` is called in this process after each result.
-    An error raised by ``function`` is raised here and stops the rest.
-
-    The processes come from joblib's loky backend; inside
-    ``joblib.parallel_config(backend=...)`` they come from that one instead.
-    """
-    results: list[Result] = []
-    for result in _results(function, items, num_workers):
-        results.append(result)
-        if on_progress is not None:
-            on_progress(len(results))
-    return results
-
-
-def _results(
-    function: Callable[[Item], Result], items: Iterable[Item], num_workers: int
-) -> Iterable[Result]:
-    if num_workers == 1:
-        return map(function, items)
-    from joblib import Parallel, delayed
-
-    pool = Parallel(n_jobs=num_workers, return_as="generator")
-    ordered: Iterable[Result] = pool(delayed(function)(item) for item in items)
-    return ordered
 
 
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -70,12 +33,20 @@ def bounded_map(
     num_workers: int = 1,
     ahead: int = 4,
 ) -> Iterator[Result]:
-    """Results in the order of the items, for results that are large.
+    """``function(item)`` for every item, over ``num_workers`` processes, as they are fetched.
+
+    Results come in the order of the items, whatever the workers do; a function
+    that takes its randomness from its item (see ``core.rng``) therefore gives the
+    same results for every number of workers. One worker runs inline: no process
+    is started and nothing is pickled. ``num_workers=-1`` takes every core.
 
     At most ``ahead`` items per worker are taken in advance, so memory stays flat
-    however slowly the results are fetched. The workers run one thread each and end
-    with their parent, even when it is killed. ``num_workers=-1`` takes every core.
+    however slowly the results are fetched. The workers (joblib's loky) run one
+    thread each and end with their parent, even when it is killed. An error that
+    ``function`` raises is raised here, and what has not begun is dropped.
     """
+    if num_workers < 1 and num_workers != -1:
+        raise InputError(f"{num_workers} workers: expected 1 or more, or -1 for every core")
     count = available_cores() if num_workers == -1 else num_workers
     if count == 1:
         yield from map(function, items)
