@@ -36,6 +36,10 @@ def relational(
     ] = "2x2=0.05,3x3=0.5,4x4=0.2,5x5=0.2,6x6=0.05",
     pieces_per_batch: Annotated[int, typer.Option(help="Pieces in a batch.")] = 144,
     validate_every: Annotated[int, typer.Option(help="Steps between validations.")] = 1000,
+    validation_grids: Annotated[
+        str, typer.Option(help="Grids to validate on, comma-separated.")
+    ] = "3x3,5x5",
+    num_validation: Annotated[int, typer.Option(help="Held-out puzzles of each grid.")] = 200,
     seed: Annotated[int, typer.Option(help="Root seed of weights and puzzles.")] = 0,
     cache: Annotated[
         Path | None, typer.Option(help="Folder for decoded pictures (default: OUT/cache).")
@@ -43,32 +47,39 @@ def relational(
     workers: Annotated[int, typer.Option(help="Processes that cut puzzles.")] = 1,
 ) -> None:
     """Train the relational network on fresh puzzles."""
+    from puzzleflow.core.grid import Grid
     from puzzleflow.models.checkpoint import bundled_weights
     from puzzleflow.training.banks import MaskBank, PictureBank, split_pictures
+    from puzzleflow.training.loop import LoopSettings
     from puzzleflow.training.progress import training_progress
-    from puzzleflow.training.relational import RelationalTrainer, RelationalTraining
+    from puzzleflow.training.relational import batches_of, relational_trainer
     from puzzleflow.training.stream import PuzzleStream, StreamConfig
 
-    settings = RelationalTraining(
-        steps=steps,
-        learning_rate=rate,
-        validate_every=validate_every,
-        seed=seed,
-        stream=StreamConfig(grids=_shares(grids.split(",")), pieces_per_batch=pieces_per_batch),
-    )
+    config = StreamConfig(grids=_shares(grids.split(",")), pieces_per_batch=pieces_per_batch)
     bank = MaskBank.read(_shares(masks))
-    cache = cache or out / "cache"
-    streams = [
+    train, held_out = (
         PuzzleStream(
-            PictureBank(split_pictures(data, split), cache), bank, settings.stream, seed=stream_seed
+            PictureBank(split_pictures(data, split), cache or out / "cache"),
+            bank,
+            config,
+            seed=stream_seed,
         )
         for split, stream_seed in (("train", seed), ("val", 7))
-    ]
+    )
     if initial is not None and str(initial) == "bundled":
         initial = bundled_weights("relational.safetensors")
-    trainer = RelationalTrainer(settings, out, initial)
+    trainer = relational_trainer(
+        LoopSettings(steps=steps, learning_rate=rate, validate_every=validate_every, seed=seed),
+        out,
+        initial=initial,
+        validation=[
+            batch
+            for text in validation_grids.split(",")
+            for batch in held_out.validation(Grid.parse(text), num_validation)
+        ],
+    )
     with training_progress(trainer.step, steps) as progress:
-        trainer.fit(*streams, num_workers=workers, minutes=minutes, report=progress)
+        trainer.fit(batches_of(train, workers), minutes=minutes, report=progress)
     typer.echo(f"{out}: step {trainer.step}, {trainer.puzzles_seen} puzzles seen")
 
 

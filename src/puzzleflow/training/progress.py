@@ -41,6 +41,6 @@ def training_progress(first: int, last: int) -> Iterator[Callable[[dict[str, Any
             if "val" in row:
                 bar.console.print(f"step {row['step']}: {row['val']}")
             elif not console.is_terminal and row["step"] % 50 == 0:
-                print(f"step {row['step']} loss {row['loss']:.3f} {row['grid']}", flush=True)
+                print(f"step {row['step']} loss {row['loss']:.3f}", flush=True)
 
         yield show

@@ -29,6 +29,9 @@ class Batch:
     position_of: Tensor
     grid: Grid
 
+    def __len__(self) -> int:
+        return len(self.pieces)
+
     def pixels(self) -> Tensor:
         """(B, N, 4, px, px) float in [0, 1]."""
         return self.pieces.float().div_(255)
