@@ -24,6 +24,13 @@ def museum() -> tuple[list[dict[str, Any]], dict[int, bytes]]:
     return objects, {number: (data / f"{number}.jpg").read_bytes() for number in numbers}
 
 
+class _Quiet(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *args: Any) -> None:
+        """Clients that go away are part of the tests."""
+
+
 class MetServer:
     """``faults["/objects/1"] = ["500", "hang"]``: the next two answers; "500!" is for ever."""
 
@@ -39,8 +46,7 @@ class MetServer:
         self._at_once = 0
         self._lock = threading.Lock()
         self.closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Quiet(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         for record in objects:
             number = record["objectID"]

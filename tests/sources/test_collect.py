@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.pictures import read_picture
 from puzzleflow.sources.collect import Collected, CollectSettings, Progress, collect
 from puzzleflow.sources.draws import Draws
@@ -184,6 +184,28 @@ def test_a_cut_last_line_of_the_journal_costs_no_download(met: Any, tmp_path: Pa
     collect(tmp_path, settings(met))
     assert met.asked == []
     assert journal.read_bytes().count(b"\n") == content.count(b"\n")
+
+
+def test_a_lost_journal_costs_no_picture(met: Any, tmp_path: Path) -> None:
+    collect(tmp_path, settings(met))
+    table = (tmp_path / "GAP-5" / "metadata.csv").read_bytes()
+    (tmp_path / "journal.jsonl").unlink()
+    met.asked.clear()
+    collect(tmp_path, settings(met))
+    assert not [path for path in met.asked if path.startswith("/images")]
+    assert (tmp_path / "GAP-5" / "metadata.csv").read_bytes() == table
+
+
+def test_what_cannot_be_written_stops_the_run_and_nothing_else_is_lost(
+    met: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "GAP-5").mkdir()
+    (tmp_path / "GAP-5" / "images").write_text("in the way")
+    with pytest.raises(OutputError, match="GAP-5/images"):
+        collect(tmp_path, settings(met))
+    assert capfd.readouterr().err == ""
+    (tmp_path / "GAP-5" / "images").unlink()
+    assert collect(tmp_path, settings(met)).counts == {"kept": 16}
 
 
 def test_the_number_of_downloads_at_once_is_kept(met: Any, tmp_path: Path) -> None:

@@ -99,7 +99,8 @@ def test_a_report_worked_by_hand(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "diversity.json").read_text())["all"] == report
     text = (tmp_path / "diversity.md").read_text()
     assert "## GAP-3: 3 pictures, 15 BCE to 1805 CE" in text
-    assert "| A\\|B | 2 | 66.7 % |" in text
+    assert "| A\\|B | 2 | 66.7 % |  |" in text
+    assert "| French | 2 | 66.7 % | 7 % |" in text
     assert "## GAP-5: 0 pictures, ? to ?" in text
 
 

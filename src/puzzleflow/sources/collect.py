@@ -183,8 +183,12 @@ class _Collector:
                     if not running:
                         return
                     done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                    for task in done:
-                        self._settle(draws, *task.result())
+                    errors = [task.exception() for task in done]
+                    for task, error in zip(done, errors, strict=True):
+                        if error is None:
+                            self._settle(draws, *task.result())
+                    for error in filter(None, errors):
+                        raise error
             finally:
                 for task in running:
                     task.cancel()

@@ -39,6 +39,34 @@ MEDIA: dict[str, tuple[str, ...]] = {
     "woodwork and furniture": ("furniture", "woodwork", "wood", "lacquer", "oak", "mahogany"),
     "books and manuscripts": ("book", "manuscript", "codex", "album", "papyrus", "parchment"),
 }
+# Shares in per cent of the 40,000 pictures of GAP, as far as the paper gives them.
+PAPER: dict[str, dict[str, float]] = {
+    "departments": {
+        "Drawings and Prints": 29.8,
+        "European Sculpture and Decorative Arts": 14.4,
+        "Asian Art": 13.8,
+        "Greek and Roman Art": 5.7,
+        "Egyptian Art": 5.4,
+    },
+    "periods": {
+        "19th century": 24.6,
+        "16th-17th centuries": 11.7,
+        "18th century": 11.5,
+        "ancient-medieval": 3.8,
+        "before 0 CE": 2.6,
+    },
+    "media": {
+        "prints": 21.6,
+        "metalwork": 15.4,
+        "textiles": 10.4,
+        "ceramics": 10.2,
+        "drawings": 8.3,
+        "photographs": 5.6,
+        "sculptures": 3.6,
+        "paintings": 2.1,
+    },
+    "cultures": {"Japanese": 12.9, "American": 10.2, "Chinese": 8.1, "French": 7, "Italian": 3},
+}
 
 
 def medium_of(record: MetRecord) -> str:
@@ -127,7 +155,8 @@ def _markdown(reports: Mapping[str, Mapping[str, Any]], top: int = 10) -> list[s
         "",
         "Dates are the middle of the museum's dating. Media are told by words in the",
         "classification, then in the medium. Culture is the artist's nationality where the",
-        "museum names no culture.",
+        "museum names no culture. GAP: what the paper says of its 40,000 pictures, whose rules",
+        "for dates, media and cultures are not published.",
     ]
     for name, report in reports.items():
         num = report["num_pictures"]
@@ -136,10 +165,12 @@ def _markdown(reports: Mapping[str, Mapping[str, Any]], top: int = 10) -> list[s
         for view in ("departments", "periods", "centuries", "media", "cultures"):
             unique = report[f"unique_{view}"]
             lines += ["", f"{view.capitalize()}: {unique} different", ""]
-            lines += ["| | pictures | share |", "|---|---:|---:|"]
+            lines += ["| | pictures | share | GAP |", "|---|---:|---:|---:|"]
             for label, count in list(report[view].items())[:top]:
                 escaped = label.replace("|", "\\|")
-                lines.append(f"| {escaped} | {count} | {100 * count / num:.1f} % |")
+                share = PAPER.get(view, {}).get(label)
+                paper = "" if share is None else f"{share} %"
+                lines.append(f"| {escaped} | {count} | {100 * count / num:.1f} % | {paper} |")
     return lines
 
 

@@ -96,7 +96,11 @@ class Fetcher:
         await self._client.__aexit__(kind, error, traceback)
 
     async def json(self, url: str, params: Mapping[str, str] | None = None) -> Any:
-        """The parsed answer. A 403 here is the guard in front of the API: wait, ask slower."""
+        """The parsed answer.
+
+        403, or a web page instead of JSON, is the guard in front of an API: it wants
+        us to wait and to ask less often.
+        """
 
         async def once() -> Any:
             async with self._answer(url, params, guarded=True) as response:
@@ -104,9 +108,12 @@ class Fetcher:
             try:
                 return json.loads(body)
             except (ValueError, RecursionError) as error:
-                raise RequestFailed(
-                    url, "not-json", f"expected JSON ({error})", BROKEN_TRIES
-                ) from error
+                tries = BROKEN_TRIES
+                if "html" in response.headers.get("Content-Type", ""):
+                    tries = self.settings.tries
+                    self.limiter.protest(self.settings.backoff_s)
+                detail = f"expected JSON ({error})"
+                raise RequestFailed(url, "not-json", detail, tries) from error
 
         return await self._retry(url, once)
 

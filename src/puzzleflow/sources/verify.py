@@ -13,6 +13,7 @@ from puzzleflow.pictures import MAX_PIXELS
 from puzzleflow.sources.fetch import BrokenBody
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
+_END = {"JPEG": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}  # decoders do without; we do not
 _TAIL = 1 << 16
 
 
@@ -37,7 +38,7 @@ def check_picture(path: Path) -> PictureFacts:
                     raise BrokenBody("too-large", f"{width}x{height} pixels")
                 image.draft("RGB", (width // 8, height // 8))  # reads every byte all the same
                 image.load()
-                is_jpeg = image.format == "JPEG"
+                end = _END.get(image.format or "", b"")
     except BrokenBody:
         raise
     except UnidentifiedImageError as error:
@@ -46,15 +47,14 @@ def check_picture(path: Path) -> PictureFacts:
         raise BrokenBody("too-large", str(error)) from error
     except Exception as error:  # PIL raises almost anything on damaged files
         raise BrokenBody("truncated", f"the picture is damaged ({error})") from error
-    if is_jpeg and not _ends(path):
+    if end not in _tail(path):
         raise BrokenBody("truncated", "the picture has no end marker")
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return PictureFacts(width, height, path.stat().st_size, digest)
 
 
-def _ends(path: Path) -> bool:
-    """Does a JPEG's end marker lie in the last part of the file?"""
+def _tail(path: Path) -> bytes:
     with path.open("rb") as stream:
         stream.seek(max(0, path.stat().st_size - _TAIL))
-        return b"\xff\xd9" in stream.read()
+        return stream.read()
