@@ -164,3 +164,17 @@ def test_time_and_memory_are_recorded(make_source: Any, tmp_path: Path) -> None:
     assert json.loads(lines[1])["seconds"] > 0
     if Path("/proc/self/clear_refs").exists():
         assert results.worker_mb() is not None
+
+
+def test_torch_has_one_thread_meanwhile_and_its_own_again(make_source: Any, tmp_path: Path) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        bench = Bench(make_source(2), parse_solvers("reading"), tmp_path)
+        threads = {torch.get_num_threads() for _ in bench.stream()}
+        assert threads == {1}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
