@@ -3,11 +3,17 @@ from __future__ import annotations
 import inspect
 import re
 
+import pytest
+
 from puzzleflow.core import errors
 
 
 def test_the_tree_in_the_docstring_is_the_tree():
-    classes = {name for name, _ in inspect.getmembers(errors, inspect.isclass)}
+    classes = {
+        name
+        for name, value in inspect.getmembers(errors, inspect.isclass)
+        if value.__module__ == errors.__name__
+    }
     assert set(re.findall(r"^[ │├└─]*([A-Z]\w+)", errors.__doc__, re.MULTILINE)) >= classes
     assert all(issubclass(getattr(errors, name), errors.PuzzleFlowError) for name in classes)
 
@@ -15,3 +21,18 @@ def test_the_tree_in_the_docstring_is_the_tree():
 def test_an_unknown_name_lists_the_known_ones():
     error = errors.UnknownName("solver", "magic", {"greedy": 1, "flow": 2})
     assert str(error) == "unknown solver 'magic'; known: flow, greedy"
+
+
+@pytest.mark.parametrize(
+    "error", [errors.InputError("bad"), errors.UnknownName("split", "x", ["y"])]
+)
+def test_naming_puts_the_file_before_the_message_once(error):
+    message = str(error)
+    with pytest.raises(type(error)) as caught, errors.naming("a.npz"), errors.naming("a.npz"):
+        raise error
+    assert str(caught.value) == f"a.npz: {message}"
+
+
+def test_naming_leaves_other_errors_alone():
+    with pytest.raises(errors.OutputError, match=r"^full$"), errors.naming("a.npz"):
+        raise errors.OutputError("full")

@@ -75,7 +75,7 @@ def test_given_pieces_do_not_count_unless_asked():
         (Predictions(TRUTH), None, "no targets"),
         (Predictions(TRUTH), Held(truth=None), "truth is not known"),
         (Predictions(TRUTH), Held(grid=None), "differ in grid"),
-        (Predictions(TRUTH[:2]), Held(), "holds 3 puzzles of 4 pieces, but there are 2"),
+        (Predictions(TRUTH[:2]), Held(), "2 predictions of 4 pieces, but held holds 3 puzzles"),
         (Predictions(np.tile(np.arange(9), (3, 1))), Held(), "predictions of 9 pieces"),
         (Predictions(TRUTH, targets=TRUTH[::-1]), Held(), "made for other puzzles"),
     ],

@@ -51,6 +51,7 @@ def evaluate(
     """Score predictions: PA, AA, SRA with 95 % intervals, and how puzzles fail."""
     from rich.console import Console
 
+    from puzzleflow.core.errors import naming
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.predicted import result_record, score_predictions
     from puzzleflow.files import write_json
@@ -59,9 +60,9 @@ def evaluate(
 
     lattice = Grid.parse(grid) if grid else None
     source = open_puzzles(data, split=split, grid=lattice) if data else None
-    scores = score_predictions(
-        read_predictions(predictions), source, grid=lattice, count_given=count_given
-    )
+    answers = read_predictions(predictions)
+    with naming(predictions):
+        scores = score_predictions(answers, source, grid=lattice, count_given=count_given)
     if json is not None:
         write_json(json, result_record(scores, seed=seed))
     console = Console()

@@ -71,16 +71,20 @@ def _solutions(
 ) -> list[IntArray | None]:
     """The layout to draw for each of the chosen puzzles, None where there is none."""
     if layout is not None:
+        from puzzleflow.core.errors import naming
         from puzzleflow.evaluation.predicted import layout_of
         from puzzleflow.storage.layout import read_layout
 
         saved = read_layout(layout, partial=True)
-        return [layout_of(saved, source[index]) for index in chosen]
+        with naming(layout):
+            return [layout_of(saved, source[index]) for index in chosen]
     if predictions is not None:
+        from puzzleflow.core.errors import naming
         from puzzleflow.evaluation.predicted import check_fits
         from puzzleflow.storage.predictions import read_predictions
 
         answers = read_predictions(predictions)
-        check_fits(answers, source)
+        with naming(predictions):
+            check_fits(answers, source)
         return [answers.position_of[index] for index in chosen]
     return [None] * len(chosen)

@@ -10,6 +10,9 @@ PuzzleFlowError
 └── OutputError             a result cannot be written (no space, no right, in the way)
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class PuzzleFlowError(Exception):
     """Base of every error that PuzzleFlow raises on purpose."""
@@ -45,3 +48,14 @@ class CannotSolve(PuzzleFlowError):
 
 class OutputError(PuzzleFlowError):
     """A result cannot be written."""
+
+
+@contextmanager
+def naming(what: object) -> Iterator[None]:
+    """Let input errors of the block begin with ``what``, mostly a file."""
+    try:
+        yield
+    except InputError as error:
+        if not str(error).startswith(f"{what}:"):
+            error.args = (f"{what}: {error}",)
+        raise

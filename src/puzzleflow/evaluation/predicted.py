@@ -31,7 +31,7 @@ def score_predictions(
     """
     if source is None:
         if predictions.targets is None:
-            raise InputError("the predictions carry no targets: say with --data what they are for")
+            raise InputError("no targets beside the predictions: give the puzzles too (--data)")
         return score(
             predictions.position_of,
             predictions.targets,
@@ -43,7 +43,7 @@ def score_predictions(
         raise InputError(f"{source.path}: cannot be scored, {why}")
     check_fits(predictions, source)
     if predictions.targets is not None and not np.array_equal(predictions.targets, truth):
-        raise InputError(f"{source.path}: the predictions were made for other puzzles than these")
+        raise InputError(f"the predictions were made for other puzzles than {source.path}")
     given = () if count_given else given_positions(source)
     assert source.grid is not None, "one array of truths means one grid"
     return score(predictions.position_of, truth, source.grid, given=given)
@@ -65,8 +65,8 @@ def check_fits(predictions: Predictions, source: PuzzleSource) -> None:
     if len(predictions) != len(source) or num_pieces not in (None, predictions.num_pieces):
         held = f"{len(source)} puzzles" + (f" of {num_pieces} pieces" if num_pieces else "")
         raise InputError(
-            f"{source.path} holds {held}, but there are {len(predictions)} predictions "
-            f"of {predictions.num_pieces} pieces"
+            f"{len(predictions)} predictions of {predictions.num_pieces} pieces, "
+            f"but {source.path} holds {held}"
         )
 
 
