@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from puzzleflow.core.canvas import UNPLACED
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.pictures import read_picture, write_picture
 from puzzleflow.storage.layout import (
-    UNPLACED,
     SavedLayout,
     default_names,
     read_layout,

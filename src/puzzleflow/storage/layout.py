@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.assignment import as_permutation
+from puzzleflow.core.canvas import UNPLACED
 from puzzleflow.core.errors import FormatError, NotAGrid, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
@@ -30,7 +31,6 @@ from puzzleflow.files import read_json, write_json
 
 SCHEMA = "puzzleflow/layout"
 VERSION = 1
-UNPLACED = -1
 
 
 @dataclass(frozen=True, eq=False)
