@@ -42,6 +42,9 @@ class MetServer:
         self.asked: list[str] = []
         self.queries: list[str] = []
         self.picture_s = 0.0  # how long a picture takes
+        self._whole: int | None = None  # pictures to send whole; None: all of them
+        self._generation = 0
+        self._gate = threading.Condition()
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
@@ -57,8 +60,23 @@ class MetServer:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
+    def allow(self, num: int | None) -> None:
+        """Send so many pictures whole, stop in the middle of the others, drop those before."""
+        with self._gate:
+            self._whole = num
+            self._generation += 1
+            self._gate.notify_all()
+
+    def _take(self) -> bool:
+        with self._gate:
+            if self._whole is None:
+                return True
+            self._whole -= 1
+            return self._whole >= 0
+
     def close(self) -> None:
         self.closing.set()
+        self.allow(None)
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -99,6 +117,12 @@ class MetServer:
                 fault = server._fault(path)
                 status, kind, body = self._content(path)
                 match fault:
+                    case None if kind == "image/jpeg" and not server._take():
+                        generation = server._generation
+                        self._send(status, kind, body, body[: len(body) // 2])
+                        with server._gate:
+                            server._gate.wait_for(lambda: server._generation != generation)
+                        self.close_connection = True
                     case None:
                         if kind == "image/jpeg":
                             time.sleep(server.picture_s)
