@@ -11,7 +11,8 @@ from puzzleflow.core.canvas import RIGHT, WRONG
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
-from puzzleflow.pictures import read_picture
+from puzzleflow.files import write_json
+from puzzleflow.pictures import read_picture, write_picture
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.storage.layout import SavedLayout, write_layout
@@ -42,7 +43,18 @@ def folder(tmp_path_factory):
     write_folder(root / "pieces", puzzles[0])
     names = tuple(sorted(path.name for path in (root / "pieces").glob("*.png")))
     write_layout(root / "layout.json", SavedLayout(predicted[0], GRID, names, solver="hand"))
+    write_repair(root / "repair" / "puzzle_1")
     return root
+
+
+def write_repair(folder):
+    """Two fragments of RePAIR, each drawn on the whole canvas."""
+    for number in range(2):
+        drawn = np.zeros((20, 30, 4), np.uint8)
+        drawn[4:16, 2 + 14 * number : 14 + 14 * number] = (90, 60, 30, 255)
+        write_picture(folder / f"RPf_{number}.png", drawn)
+    fragments = [{"idx": i, "filename": f"RPf_{i}.obj", "pixel_position": [1, 2]} for i in (0, 1)]
+    write_json(folder / "data.json", {"transform": [], "adjacency": [], "fragments": fragments})
 
 
 @pytest.fixture
@@ -142,9 +154,17 @@ def test_render_a_sheet(run, tmp_path):
     assert read_picture(tmp_path / "some.png").shape == (64 + 32, 2 * 64 + 3 * 16, 3)
 
 
+@pytest.mark.parametrize("extra", [(), ("--sheet",)])
+def test_render_fragments_that_lie_on_no_grid(run, tmp_path, extra):
+    status, printed = run("render", "@repair", *extra)
+    assert status == 0, printed.err
+    assert count(read_picture(tmp_path / "puzzle.png"), (90, 60, 30)) > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("@repair", "--layout", "@layout.json"), "no layouts to draw"),
         (("@test", "--index", "3"), "holds 3 puzzles: no puzzle 3"),
         (("@test", "--index", "-1"), "no puzzle -1"),
         (("gone",), "gone: no such file or folder"),

@@ -7,7 +7,15 @@ from puzzleflow.core.canvas import PAGE, RIGHT, WRONG
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
-from puzzleflow.evaluation.figures import MIN_SIDE_PX, caption, contact_sheet, puzzle_figure
+from puzzleflow.evaluation.figures import (
+    MAX_SIDE_PX,
+    MIN_SIDE_PX,
+    caption,
+    contact_sheet,
+    fragment_figure,
+    puzzle_figure,
+)
+from puzzleflow.storage.fragments import FragmentSet
 
 
 def puzzle_of(seed=0, grid=Grid(2, 3), px=32):  # noqa: B008
@@ -81,3 +89,35 @@ def test_figures_are_the_same_every_time():
     assert np.array_equal(
         puzzle_figure(puzzle, puzzle.truth[::-1]), puzzle_figure(puzzle, puzzle.truth[::-1])
     )
+
+
+def fragments_of(num_pieces=3, known=True):
+    """Opaque squares in a row, one pixel apart."""
+    pieces = tuple(np.full((8, 8, 4), 40 * (i + 1), np.uint8) for i in range(num_pieces))
+    for piece in pieces:
+        piece[..., 3] = 255
+    poses = np.array([[3.5 + 9 * i, 3.5, 0.0] for i in range(num_pieces)])
+    if not known:
+        poses[-1] = np.nan
+    names = tuple(f"{i}.png" for i in range(num_pieces))
+    return FragmentSet("set", pieces, names, poses, canvas_px=(8, 9 * num_pieces))
+
+
+def test_free_fragments_are_shown_loose_and_assembled():
+    figure = fragment_figure(fragments_of(), captions=False)
+    for i in range(3):  # every fragment once beside the others and once in place
+        colour = (40 * (i + 1),) * 3
+        assert count(figure, colour) > 64
+    left_out = fragment_figure(fragments_of(known=False), captions=False)
+    assert count(left_out, (120,) * 3) < count(figure, (120,) * 3)
+
+
+def test_large_assemblies_are_reduced():
+    pieces = (np.full((2000, 10, 4), 255, np.uint8),)
+    fragments = FragmentSet("tall", pieces, ("a",), np.array([[4.5, 999.5, 0.0]]))
+    assert max(fragment_figure(fragments, captions=False).shape) < 1.1 * MAX_SIDE_PX
+
+
+def test_a_sheet_takes_free_fragments_too():
+    sheet = contact_sheet([fragments_of(), puzzle_of()], columns=2, tile_px=64)
+    assert sheet.shape[1] == 2 * 64 + 3 * 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,9 +41,10 @@ def render(
     """Draw a puzzle: shuffled, solved (right pieces blue, wrong ones orange) and true."""
     from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
-    from puzzleflow.evaluation.figures import contact_sheet, puzzle_figure
+    from puzzleflow.evaluation.figures import contact_sheet, fragment_figure, puzzle_figure
     from puzzleflow.pictures import picture_format, write_picture
     from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.storage.repair import RepairSource
 
     if layout and (predictions or sheet):
         raise InputError("--layout draws one puzzle: without --predictions and --sheet")
@@ -51,17 +53,19 @@ def render(
     if not 0 <= index < len(source):
         raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {index}")
     chosen = range(index, min(index + (count if sheet else 1), len(source)))
-    solutions = _solutions(source, chosen, layout, predictions)
-    if sheet:
-        picture = contact_sheet(
-            (source[i] for i in chosen),
-            solutions,
-            columns=columns,
-            tile_px=tile_px,
-            captions=captions,
-        )
+    page = partial(contact_sheet, columns=columns, tile_px=tile_px, captions=captions)
+    if isinstance(source, RepairSource):
+        if layout or predictions:
+            raise InputError(f"{path}: fragments that lie on no grid have no layouts to draw")
+        sets = map(source.fragments, chosen)
+        picture = page(sets) if sheet else fragment_figure(next(sets), captions=captions)
     else:
-        picture = puzzle_figure(source[index], solutions[0], captions=captions)
+        solutions = _solutions(source, chosen, layout, predictions)
+        puzzles = map(source.read, chosen)
+        if sheet:
+            picture = page(puzzles, solutions)
+        else:
+            picture = puzzle_figure(next(puzzles), solutions[0], captions=captions)
     write_picture(out, picture)
     print(f"{out}: {picture.shape[1]}x{picture.shape[0]} pixels")
 

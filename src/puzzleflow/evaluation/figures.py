@@ -1,4 +1,8 @@
-"""Figures with captions: one puzzle and its layouts, or a sheet of many puzzles."""
+"""Figures with captions: one puzzle and its layouts, or a sheet of many puzzles.
+
+Puzzles lie on a grid; :class:`FragmentSet` holds fragments that lie anywhere,
+whose only layout is their truth.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from puzzleflow.core.canvas import PAGE, Colour, board, lay, mark, panels, tile
+from puzzleflow.core.canvas import BOARD, PAGE, Colour, board, composite, lay, mark, panels, tile
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.pictures import resize
+from puzzleflow.storage.fragments import FragmentSet
 
 INK: Colour = (64, 62, 58)
 MIN_SIDE_PX = 256  # smaller pictures of a figure are enlarged to at least this
+MAX_SIDE_PX = 960  # larger assemblies of free fragments are reduced to this
 
 
 def puzzle_figure(
@@ -34,7 +40,7 @@ def puzzle_figure(
 
 
 def contact_sheet(
-    puzzles: Iterable[Puzzle],
+    puzzles: Iterable[Puzzle | FragmentSet],
     layouts: Sequence[IntArray | None] | None = None,
     *,
     columns: int = 6,
@@ -49,9 +55,31 @@ def contact_sheet(
     """
     tiles = []
     for index, puzzle in enumerate(puzzles):
-        picture = _thumbnail(puzzle, None if layouts is None else layouts[index], tile_px)
-        tiles.append(caption(picture, puzzle.puzzle_id or str(index)) if captions else picture)
+        if isinstance(puzzle, FragmentSet):
+            name, picture = puzzle.name, _fit(board(puzzle.assemble()), tile_px)
+        else:
+            name = puzzle.puzzle_id
+            picture = _thumbnail(puzzle, None if layouts is None else layouts[index], tile_px)
+        tiles.append(caption(picture, name or str(index)) if captions else picture)
     return tile(tiles, columns)
+
+
+def fragment_figure(fragments: FragmentSet, *, captions: bool = True) -> ByteArray:
+    """RGB "fragments / truth": the fragments side by side, and assembled by their poses."""
+    truth = board(fragments.assemble())
+    scale = min(1.0, MAX_SIDE_PX / max(truth.shape[:2]))
+    heap = tile(
+        [composite(piece) for piece in fragments.pieces],
+        columns=max(1, round(fragments.num_pieces**0.5)),
+        margin_px=round(8 / scale),
+        background=BOARD,
+    )
+    heap, truth = _fit(heap, round(scale * max(truth.shape[:2]))), _scaled(truth, scale)
+    if not captions:
+        return tile([heap, truth], 2)
+    placed = int(fragments.placed.sum())
+    told = "truth" if placed == fragments.num_pieces else f"truth, as far as known ({placed})"
+    return tile([caption(heap, f"{fragments.num_pieces} fragments"), caption(truth, told)], 2)
 
 
 def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> ByteArray:
@@ -76,10 +104,7 @@ def _thumbnail(puzzle: Puzzle, position_of: IntArray | None, tile_px: int) -> By
     elif puzzle.truth is not None:
         width_px = max(1, round(1.2 * max(_laid_px(puzzle)) / tile_px))  # about 1 px when small
         pieces = mark(pieces, position_of == puzzle.truth, width_px=width_px)
-    picture = board(lay(pieces, position_of, puzzle.grid))
-    scale = tile_px / max(picture.shape[:2])
-    height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
-    return resize(picture, height, width)
+    return _fit(board(lay(pieces, position_of, puzzle.grid)), tile_px)
 
 
 def _laid_px(puzzle: Puzzle) -> tuple[int, int]:
@@ -90,3 +115,13 @@ def _laid_px(puzzle: Puzzle) -> tuple[int, int]:
 
 def _enlarge(picture: ByteArray, factor: int) -> ByteArray:
     return picture.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def _fit(picture: ByteArray, side_px: int) -> ByteArray:
+    """The picture with a longer side of ``side_px``."""
+    return _scaled(picture, side_px / max(picture.shape[:2]))
+
+
+def _scaled(picture: ByteArray, scale: float) -> ByteArray:
+    height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
+    return resize(picture, height, width)
