@@ -1,0 +1,113 @@
+"""Piece encoders: RGBA pieces in, one feature vector a piece out.
+
+Both encoders share one interface, so that the flow above them does not care:
+``forward(pixels)`` takes (B, N, 4, H, W) premultiplied pixels in [0, 1] at
+``piece_px`` and gives (B, N, D).
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.models.conv_encoder import ConvEncoder
+from puzzleflow.models.pixels import standardised
+
+VIT_PX = 224
+
+
+class RGBAProjection(nn.Conv2d):
+    """The paper's learned 1×1 convolution RGBA → RGB; starts as "drop alpha"."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 3, kernel_size=1)
+        with torch.no_grad():
+            self.weight.copy_(torch.eye(3, 4)[:, :, None, None])
+            if self.bias is not None:
+                self.bias.zero_()
+
+
+class ViTEncoder(nn.Module):
+    """RGBA → RGB, bilinear to 224 px, ViT, the ``[CLS]`` output as the piece's feature."""
+
+    def __init__(self, vit: nn.Module, piece_px: int = 128) -> None:
+        super().__init__()
+        self.projection = RGBAProjection()
+        self.vit = vit
+        self.piece_px = piece_px
+        self.dim = int(vit.config.hidden_size)  # type: ignore[union-attr, arg-type]
+
+    @classmethod
+    def pretrained(cls, name: str | Path, piece_px: int = 128) -> ViTEncoder:
+        """From a local folder or a hub name such as ``google/vit-base-patch16-224-in21k``."""
+        from transformers import ViTModel
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                vit = ViTModel.from_pretrained(
+                    str(name), add_pooling_layer=False, use_safetensors=True
+                )
+            except (OSError, ValueError) as error:
+                reason = str(error).splitlines()[0]
+                raise InputError(f"no ViT weights at {name}: {reason}") from error
+        return cls(vit, piece_px)
+
+    @classmethod
+    def blank(cls, piece_px: int = 128, **sizes: Any) -> ViTEncoder:
+        """With random weights; ``sizes`` are those of ``transformers.ViTConfig``."""
+        from transformers import ViTConfig, ViTModel
+
+        return cls(ViTModel(ViTConfig(**sizes), add_pooling_layer=False), piece_px)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        B, N = pixels.shape[:2]
+        rgb = self.projection(pixels.flatten(0, 1))  # (B*N, 3, H, W)
+        side = int(self.vit.config.image_size)  # type: ignore[union-attr, arg-type]
+        rgb = F.interpolate(rgb, size=(side, side), mode="bilinear", align_corners=False)
+        states = self.vit((rgb - 0.5) / 0.5).last_hidden_state  # (B*N, 1 + patches, D)
+        return states[:, 0].unflatten(0, (B, N))  # type: ignore[no-any-return]
+
+    def checkpoint_gradients(self) -> None:
+        """Recompute activations in the backward pass instead of storing them."""
+        self.vit.gradient_checkpointing_enable()  # type: ignore[operator]
+
+
+class ConvPieceEncoder(nn.Module):
+    """The compact convolutional trunk of the relational network, pooled to one vector.
+
+    Mean and maximum over the tokens, and the mean of each quarter, so that the
+    vector knows roughly where in the piece things lie.
+    """
+
+    def __init__(
+        self,
+        dim: int = 192,
+        piece_px: int = 64,
+        widths: tuple[int, ...] = (48, 96, 192),
+        blocks: tuple[int, ...] = (0, 1, 2),
+    ) -> None:
+        super().__init__()
+        self.trunk = ConvEncoder(7, widths, blocks)
+        self.head = nn.Linear(6 * self.trunk.dim, dim)
+        self.piece_px = piece_px
+        self.dim = dim
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        B, N = pixels.shape[:2]
+        maps = self.trunk(standardised(pixels).flatten(0, 1))  # (B*N, De, T, T)
+        quarters = F.adaptive_avg_pool2d(maps, 2).flatten(1)  # (B*N, 4*De)
+        pooled = torch.cat([maps.mean(dim=(2, 3)), maps.amax(dim=(2, 3)), quarters], dim=1)
+        return self.head(pooled).unflatten(0, (B, N))  # type: ignore[no-any-return]
+
+    def checkpoint_gradients(self) -> None:
+        """Nothing to gain: the trunk is small."""
+
+
+PieceEncoder = ViTEncoder | ConvPieceEncoder

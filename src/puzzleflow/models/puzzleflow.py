@@ -1,0 +1,191 @@
+"""PuzzleFlow (section 4 of the paper): what each piece is, where it is now, when in the flow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.grid import Grid
+from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
+from puzzleflow.models.relational import CellEmbedding
+
+
+@dataclass(frozen=True)
+class FlowConfig:
+    """One PuzzleFlow; presets below. Saved beside its weights."""
+
+    encoder: str = "vit"  # "vit" or "conv"
+    piece_px: int = 128
+    dim: int = 768
+    num_layers: int = 4
+    num_heads: int = 12
+    feed_forward: int = 3072
+    dropout: float = 0.1
+    time_dim: int = 192  # width of the sinusoidal time embedding
+    positions: str = "table"  # "table" (N × D), "mlp" (2 → 256 → 128 → D), "cells" (any grid)
+    head: tuple[int, ...] = (3072,)  # hidden widths; the output is N wide, or D with "cells"
+    num_positions: int | None = 9  # None: any grid (positions "cells")
+    schedule: str = "linear"
+    flow: bool = True  # False: predict positions at once, without π_t and t
+    vit: dict[str, int] | None = None  # sizes of transformers.ViTConfig; None: ViT-B/16
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> FlowConfig:
+        known = {field.name for field in fields(cls)}
+        if unknown := set(values) - known:
+            raise InputError(f"a flow model has no setting {', '.join(sorted(unknown))}")
+        return cls(**{**values, "head": tuple(values.get("head", cls.head))})
+
+
+PRESETS: dict[str, FlowConfig] = {
+    # the method section
+    "paper": FlowConfig(),
+    # the supplement's table
+    "paper-supplement": FlowConfig(time_dim=768, positions="mlp", head=(512, 256)),
+    # trains on a laptop; one model for every grid
+    "small": FlowConfig(
+        encoder="conv", piece_px=64, dim=192, num_heads=6, feed_forward=768, positions="cells",
+        head=(768,), num_positions=None,
+    ),
+    "tiny": FlowConfig(
+        encoder="conv", piece_px=32, dim=48, num_layers=2, num_heads=4, feed_forward=96,
+        positions="cells", head=(96,), num_positions=None, dropout=0.0,
+    ),
+}  # fmt: skip
+
+
+def flow_preset(name: str) -> FlowConfig:
+    """A named configuration."""
+    if name not in PRESETS:
+        raise UnknownName("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+class TimeEmbedding(nn.Module):
+    """Sinusoids of flow time, then a two-layer SiLU MLP."""
+
+    def __init__(self, time_dim: int, dim: int) -> None:
+        super().__init__()
+        self.time_dim = time_dim
+        self.mlp = nn.Sequential(nn.Linear(time_dim, dim), nn.SiLU(), nn.Linear(dim, dim))
+
+    def forward(self, t: Tensor) -> Tensor:
+        """(B,) in [0, 1] → (B, D)."""
+        half = self.time_dim // 2
+        frequency = torch.exp(-math.log(10_000) * torch.arange(half, device=t.device) / half)
+        angle = 1000 * t[:, None] * frequency  # (B, half)
+        return self.mlp(torch.cat([angle.sin(), angle.cos()], dim=1))  # type: ignore[no-any-return]
+
+
+class PositionEmbedding(nn.Module):
+    """Where a piece lies now: a learned table, or an MLP on the cell's coordinates."""
+
+    def __init__(self, kind: str, dim: int, num_positions: int | None) -> None:
+        super().__init__()
+        if kind not in ("table", "mlp", "cells"):
+            raise UnknownName("position embedding", kind, ("table", "mlp", "cells"))
+        if kind == "table" and num_positions is None:
+            raise InputError("a position table needs a fixed number of positions")
+        self.kind = kind
+        self.embed: nn.Module
+        if kind == "table":
+            self.embed = nn.Embedding(num_positions or 0, dim)
+        elif kind == "mlp":
+            self.embed = nn.Sequential(
+                nn.Linear(2, 256), nn.ReLU(), nn.Linear(256, 128), nn.Linear(128, dim)
+            )
+        else:
+            self.embed = CellEmbedding(dim)
+
+    def forward(self, x_t: Tensor, grid: Grid) -> Tensor:
+        """(B, N) positions → (B, N, D)."""
+        if self.kind == "table":
+            return self.embed(x_t)  # type: ignore[no-any-return]
+        if self.kind == "mlp":
+            largest = torch.tensor([max(1, side - 1) for side in grid.shape])
+            cells = torch.from_numpy(grid.coordinates) / largest  # (N, 2) in [0, 1]
+            return self.embed(cells.float().to(x_t.device)[x_t])  # type: ignore[no-any-return]
+        return self.embed(grid)[x_t]  # type: ignore[no-any-return]
+
+
+class PositionHead(nn.Module):
+    """Features → logits over positions: N outputs, or inner products with the grid's cells."""
+
+    def __init__(self, config: FlowConfig) -> None:
+        super().__init__()
+        widths = [config.dim, *config.head]
+        layers: list[nn.Module] = [nn.LayerNorm(config.dim)]
+        for before, after in pairwise(widths):
+            layers += [nn.Linear(before, after), nn.GELU()]
+        layers.append(nn.Linear(widths[-1], config.num_positions or config.dim))
+        self.mlp = nn.Sequential(*layers)
+        self.cells = CellEmbedding(config.dim) if config.num_positions is None else None
+
+    def forward(self, hidden: Tensor, grid: Grid) -> Tensor:
+        """(B, N, D) → (B, N, N) piece, position."""
+        out = self.mlp(hidden)
+        if self.cells is None:
+            return out  # type: ignore[no-any-return]
+        return out @ self.cells(grid).T / math.sqrt(out.shape[-1])  # type: ignore[no-any-return]
+
+
+class PuzzleFlow(nn.Module):
+    """z_i = h_i + e_pos(p_i) + e_time(t), L pre-norm layers, a position head."""
+
+    def __init__(self, encoder: PieceEncoder, config: FlowConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = encoder
+        self.position = PositionEmbedding(config.positions, config.dim, config.num_positions)
+        self.time = TimeEmbedding(config.time_dim, config.dim)
+        layer = nn.TransformerEncoderLayer(
+            config.dim, config.num_heads, config.feed_forward, config.dropout,
+            activation="gelu", batch_first=True, norm_first=True,
+        )  # fmt: skip
+        self.layers = (
+            nn.TransformerEncoder(layer, config.num_layers, enable_nested_tensor=False)
+            if config.num_layers
+            else nn.Identity()
+        )
+        self.head = PositionHead(config)
+
+    def check(self, grid: Grid) -> None:
+        """Raise where this model was made for another number of positions."""
+        expected = self.config.num_positions
+        if expected is not None and grid.num_pieces != expected:
+            raise InputError(f"this model places {expected} pieces, not the {grid} grid's")
+
+    def encode(self, pixels: Tensor) -> Tensor:
+        """(B, N, 4, H, W) → features h (B, N, D); they depend on neither π_t nor t."""
+        return self.encoder(pixels)  # type: ignore[no-any-return]
+
+    def step(self, features: Tensor, x_t: Tensor, t: Tensor, grid: Grid) -> Tensor:
+        """Features (B, N, D), state (B, N), time (B,) → logits (B, N, N) piece, position."""
+        hidden = features
+        if self.config.flow:
+            hidden = hidden + self.position(x_t, grid) + self.time(t)[:, None]
+        return self.head(self.layers(hidden), grid)  # type: ignore[no-any-return]
+
+    def forward(self, pixels: Tensor, x_t: Tensor, t: Tensor, grid: Grid) -> Tensor:
+        """Encode and step, as in training."""
+        return self.step(self.encode(pixels), x_t, t, grid)
+
+
+def build_puzzleflow(config: FlowConfig, vit_weights: str | None = None) -> PuzzleFlow:
+    """Compose the model; ``vit_weights`` is a local folder or a hub name."""
+    if config.encoder == "conv":
+        return PuzzleFlow(ConvPieceEncoder(config.dim, config.piece_px), config)
+    if config.encoder != "vit":
+        raise UnknownName("piece encoder", config.encoder, ("vit", "conv"))
+    if vit_weights is not None:
+        return PuzzleFlow(ViTEncoder.pretrained(vit_weights, config.piece_px), config)
+    return PuzzleFlow(ViTEncoder.blank(config.piece_px, **(config.vit or {})), config)
