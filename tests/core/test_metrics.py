@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from puzzleflow.core import metrics
 from puzzleflow.core.errors import InputError, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import METRICS, official_result, score
@@ -92,6 +93,19 @@ def test_a_set_is_scored_like_its_puzzles(case):
         assert {m: alone.mean(m) for m in METRICS} == {
             m: float(together.per_puzzle(m)[i]) for m in METRICS
         }
+
+
+def test_blocks_join_without_a_seam(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = rng.permuted(np.tile(np.arange(9), (7, 1)), axis=1)
+    predicted = rng.permuted(truth, axis=1)
+    whole = score(predicted, truth, THREE)
+    monkeypatch.setattr(metrics, "BLOCK", 3)
+    parts = score(predicted, truth, THREE)
+    assert len(parts) == 7
+    for metric in METRICS:
+        assert np.array_equal(parts.per_puzzle(metric), whole.per_puzzle(metric))
+    assert np.array_equal(parts.failure, whole.failure)
 
 
 def test_two_by_two_with_the_upper_pieces_exchanged():

@@ -106,15 +106,14 @@ def _whole_numbers(values: ArrayLike) -> IntArray:
 
 
 def _check_no_collision(array: IntArray) -> None:
-    order = np.argsort(array, axis=1, kind="stable")
-    ordered = np.take_along_axis(array, order, axis=1)
-    repeated = np.argwhere(np.diff(ordered, axis=1) == 0)
+    ordered = np.sort(array, axis=1)
+    repeated = np.argwhere(ordered[:, 1:] == ordered[:, :-1])
     if repeated.size:
         row, index = repeated[0]
-        first, second = order[row, index], order[row, index + 1]
+        position = ordered[row, index]
+        first, second = np.flatnonzero(array[row] == position)[:2]
         raise NotAPermutation(
-            f"{_in_puzzle(row, array)}position {array[row, first]} "
-            f"used by pieces {first} and {second}"
+            f"{_in_puzzle(row, array)}position {position} used by pieces {first} and {second}"
         )
 
 

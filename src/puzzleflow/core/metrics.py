@@ -22,7 +22,7 @@ and averaging over puzzles are the same. Where a grid has no relation of a kind
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,7 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.intervals import LEVEL, NUM_RESAMPLES, Estimate, bootstrap_mean
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 
+BLOCK = 4096  # puzzles scored at once: what they need stays in the cache
 METRICS = ("perfect", "absolute", "relations", "horizontal", "vertical", "neighbours")
 
 
@@ -145,6 +146,25 @@ def score(
     if len(truth) == 0:
         raise InputError("no puzzles to score")
     predicted, truth = as_assignments(predicted, n), as_permutations(truth, n)
+    return _joined(
+        [
+            _score_block(predicted[block], truth[block], grid, given)
+            for block in (slice(i, i + BLOCK) for i in range(0, len(truth), BLOCK))
+        ]
+    )
+
+
+def _joined(blocks: list[Scores]) -> Scores:
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(block, name) for block in blocks])
+        for name, value in vars(blocks[0]).items()
+        if isinstance(value, np.ndarray)
+    }
+    return replace(blocks[0], **arrays)
+
+
+def _score_block(predicted: IntArray, truth: IntArray, grid: Grid, given: Sequence[int]) -> Scores:
+    n = grid.num_pieces
     counted = ~np.isin(np.arange(n), np.asarray(given, dtype=np.int64))
     if not counted.any():
         raise InputError("every piece is given: nothing to score")
