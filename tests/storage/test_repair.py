@@ -174,4 +174,4 @@ def test_bad_tables_and_empty_fragments(tmp_path):
     with pytest.raises(FormatError, match="without material"):
         open_puzzles(tmp_path).fragments(0)
     with pytest.raises(InputError, match="no fragments"):
-        FragmentSet("x", (), (), np.zeros((0, 3)))
+        FragmentSet(tmp_path, (), (), np.zeros((0, 3)))

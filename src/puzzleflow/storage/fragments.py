@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -16,6 +17,7 @@ from puzzleflow.pictures import MAX_PIXELS, to_image
 class FragmentSet:
     """Pieces of differing sizes with their ground-truth poses.
 
+    path       the folder that holds them
     pieces     RGBA (H, W, 4) uint8 each, cut down to their material
     poses      (N, 3): x and y of the centroid of the material on the canvas in
                pixels, rotation in degrees, counter-clockwise; NaN = unknown
@@ -23,7 +25,7 @@ class FragmentSet:
     canvas_px  (height, width) of the solution, or None where nobody told it
     """
 
-    name: str
+    path: Path
     pieces: tuple[ByteArray, ...]
     names: tuple[str, ...]
     poses: FloatArray
@@ -33,11 +35,15 @@ class FragmentSet:
     def __post_init__(self) -> None:
         n = len(self.pieces)
         if n == 0:
-            raise InputError(f"{self.name}: no fragments")
+            raise InputError(f"{self.path}: no fragments")
         if len(self.names) != n or self.poses.shape != (n, 3):
-            raise FormatError(f"{self.name}: names or poses do not fit {n} fragments")
+            raise FormatError(f"{self.path}: names or poses do not fit {n} fragments")
         if np.isinf(self.poses).any():
-            raise FormatError(f"{self.name}: poses must be finite")
+            raise FormatError(f"{self.path}: poses must be finite")
+
+    @property
+    def name(self) -> str:
+        return self.path.name
 
     @property
     def num_pieces(self) -> int:
@@ -51,7 +57,7 @@ class FragmentSet:
     def assemble(self) -> ByteArray:
         """(H, W, 4) all pieces at their poses; pieces without a pose are left out."""
         if not self.placed.any():
-            raise InputError(f"{self.name}: no fragment has a known pose")
+            raise InputError(f"{self.path}: no fragment has a known pose")
         turned = [
             (rotated(self.pieces[piece], pose[2]), corner(self.pieces[piece], pose))
             for piece, pose in enumerate(self.poses)
@@ -65,7 +71,7 @@ class FragmentSet:
             width = max(x + image.width for image, (x, _) in turned) - shift[0]
             height = max(y + image.height for image, (_, y) in turned) - shift[1]
         if not 0 < width * height <= MAX_PIXELS:
-            raise FormatError(f"{self.name}: a canvas of {width}x{height} pixels is too large")
+            raise FormatError(f"{self.path}: a canvas of {width}x{height} pixels cannot be drawn")
         canvas = Image.new("RGBA", (width, height))
         for image, (x, y) in turned:
             canvas.paste(image, (x - shift[0], y - shift[1]), image)

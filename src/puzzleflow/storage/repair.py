@@ -159,7 +159,7 @@ def _read_json_set(folder: Path) -> FragmentSet:
         width, height = _numbers(content["solution_size"], 2, f"{folder / DATA}: solution_size")
         canvas = math.ceil(height), math.ceil(width)
     return FragmentSet(
-        folder.name,
+        folder,
         tuple(pieces),
         tuple(names),
         np.array(poses).reshape(-1, 3),
@@ -179,7 +179,7 @@ def _read_v1(folder: Path) -> FragmentSet:
         poses.append(np.full(3, np.nan) if where is None else pose_of_corner(picture, *where))
         pieces.append(_cropped(picture, path))
     names = tuple(path.name for path in paths)
-    return FragmentSet(folder.name, tuple(pieces), names, np.array(poses).reshape(-1, 3))
+    return FragmentSet(folder, tuple(pieces), names, np.array(poses).reshape(-1, 3))
 
 
 def _read_poses(folder: Path) -> dict[str, FloatArray]:
