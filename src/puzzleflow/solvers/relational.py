@@ -13,8 +13,7 @@ from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
-from puzzleflow.search import minimise, posterior
-from puzzleflow.search.decode import most_expected
+from puzzleflow.search import minimise, most_pieces_right, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.base import allowed_placements
 from puzzleflow.solvers.relational_energy import EnergyWeights, terms_of
@@ -81,9 +80,7 @@ class RelationalSession:
         belief = posterior(energy, seed=seed)
         best = layouts[0]
         position_of = (
-            most_expected(belief, allowed=np.isfinite(energy.unary))
-            if self.decode == "pieces"
-            else best.position_of
+            most_pieces_right(belief.position_prob) if self.decode == "pieces" else best.position_of
         )
         return Solution(
             position_of=position_of,

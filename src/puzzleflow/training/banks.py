@@ -13,7 +13,7 @@ import numpy as np
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
-from puzzleflow.core.types import ByteArray
+from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
@@ -92,7 +92,8 @@ class PictureBank:
     def __getitem__(self, index: int) -> ByteArray:
         if self._pictures is None:
             self._pictures = np.load(self.path, mmap_mode="r")
-        return self._pictures[index]
+        picture: ByteArray = self._pictures[index]
+        return picture
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_pictures": None}  # workers map the file themselves
@@ -101,7 +102,7 @@ class PictureBank:
 class MaskBank:
     """Masks of several sources, drawn with given shares, flipped and turned at random."""
 
-    def __init__(self, sources: Sequence[tuple[float, ByteArray]]) -> None:
+    def __init__(self, sources: Sequence[tuple[float, ByteArray | BoolArray]]) -> None:
         """``sources``: (share, masks (K, 128, 128) bool or 0/255) pairs."""
         if not sources:
             raise InputError("no masks to cut puzzles with")
@@ -146,8 +147,8 @@ def read_masks(path: str | Path) -> ByteArray:
     return _as_bytes(np.stack(masks) > 127)
 
 
-def _as_bytes(masks: ByteArray) -> ByteArray:
-    return np.where(np.asarray(masks) > 0, np.uint8(255), np.uint8(0))
+def _as_bytes(masks: ByteArray | BoolArray) -> ByteArray:
+    return np.where(np.asarray(masks, dtype=bool), np.uint8(255), np.uint8(0))
 
 
 def _shrunk(masks: ByteArray, size_px: int) -> ByteArray:
@@ -159,4 +160,5 @@ def _shrunk(masks: ByteArray, size_px: int) -> ByteArray:
         return np.stack([resize(mask, size_px, size_px) for mask in masks])
     step = side // size_px
     blocks = masks.reshape(len(masks), size_px, step, size_px, step)
-    return blocks.mean(axis=(2, 4), dtype=np.float32).round().astype(np.uint8)
+    shrunk: ByteArray = blocks.mean(axis=(2, 4), dtype=np.float32).round().astype(np.uint8)
+    return shrunk

@@ -291,7 +291,7 @@ def _events(folder: Path, step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder / "events"), purge_step=step)  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(folder / "events"), purge_step=step)
 
 
 def _flat(row: Figures, prefix: str = "") -> list[tuple[str, float]]:

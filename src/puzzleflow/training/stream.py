@@ -28,6 +28,7 @@ class Batch:
     pieces: Tensor
     position_of: Tensor
     grid: Grid
+    number: int = 0  # its place in the stream
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -86,7 +87,7 @@ class PuzzleStream(IterableDataset[Batch]):
         rng = child_rng(self.seed, "batch", number)
         grid = self._grids[rng.choice(len(self._grids), p=self._shares)]
         size = max(1, self.config.pieces_per_batch // grid.num_pieces)
-        return _collated([self._puzzle(grid, rng) for _ in range(size)], grid)
+        return _collated([self._puzzle(grid, rng) for _ in range(size)], grid, number)
 
     def validation(self, grid: Grid, num_puzzles: int, batch_size: int = 16) -> Iterator[Batch]:
         """Fixed puzzles, one a picture in order, cut as data sets are."""
@@ -157,9 +158,10 @@ class PuzzleStream(IterableDataset[Batch]):
         return alpha
 
 
-def _collated(puzzles: list[tuple[ByteArray, IntArray]], grid: Grid) -> Batch:
+def _collated(puzzles: list[tuple[ByteArray, IntArray]], grid: Grid, number: int = 0) -> Batch:
     pieces, truths = zip(*puzzles, strict=True)
-    return Batch(torch.from_numpy(np.stack(pieces)), torch.from_numpy(np.stack(truths)), grid)
+    stacked = torch.from_numpy(np.stack(pieces)), torch.from_numpy(np.stack(truths))
+    return Batch(*stacked, grid, number)
 
 
 def _recoloured(canvas: ByteArray, rng: np.random.Generator) -> ByteArray:
@@ -179,7 +181,7 @@ def _recoloured(canvas: ByteArray, rng: np.random.Generator) -> ByteArray:
     return recoloured
 
 
-def stream_loader(stream: PuzzleStream, num_workers: int = 0) -> DataLoader[Batch]:
+def stream_loader(stream: IterableDataset[Batch], num_workers: int = 0) -> DataLoader[Batch]:
     """A loader that yields the stream's batches in order."""
     return DataLoader(
         stream,

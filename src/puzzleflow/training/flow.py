@@ -1,0 +1,176 @@
+"""Training of PuzzleFlow: cross-entropy to the target positions along the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.metrics import score
+from puzzleflow.core.rng import child_rng, child_seed
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.models.checkpoint import load_weights
+from puzzleflow.models.flow_path import FlowPath, PathSample
+from puzzleflow.models.flow_sampler import SamplerConfig, refine
+from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow
+from puzzleflow.training.loop import LoopSettings, Trainer
+from puzzleflow.training.stored import StoredBatches
+from puzzleflow.training.stream import Batch, PuzzleStream, stream_loader
+
+
+@dataclass(frozen=True)
+class FlowBatch:
+    """Puzzles and the states at which the flow is asked about them."""
+
+    pieces: Tensor  # (B, N, 4, px, px) uint8, premultiplied
+    sample: PathSample
+    grid: Grid
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+
+def flow_batches(
+    stream: PuzzleStream | StoredBatches,
+    path: FlowPath,
+    seed: int,
+    *,
+    num_workers: int = 0,
+    rank: int = 0,
+    world_size: int = 1,
+) -> Callable[[int], Iterable[FlowBatch]]:
+    """Numbered batches with their states; each of several processes takes its share.
+
+    States are drawn for the whole batch before it is shared out, so any number
+    of processes sees the same puzzles at the same times.
+    """
+
+    def batches(first: int) -> Iterable[FlowBatch]:
+        stream.first_batch = first
+        for batch in stream_loader(stream, num_workers):
+            generator = torch.Generator().manual_seed(child_seed(seed, "path", batch.number) >> 1)
+            drawn = path.sample(batch.position_of, generator)
+            mine = slice(rank, None, world_size)
+            sample = PathSample(drawn.x_0[mine], drawn.x_1[mine], drawn.x_t[mine], drawn.t[mine])
+            yield FlowBatch(batch.pieces[mine], sample, batch.grid)
+
+    return batches
+
+
+def flow_loss(network: nn.Module, batch: FlowBatch) -> dict[str, Tensor]:
+    """−log p(π_1 | x, π_t, t), mean over pieces and puzzles, and the share already right."""
+    device = next(network.parameters()).device
+    sample = batch.sample
+    pixels = batch.pieces.to(device).float().div_(255)
+    logits = network(pixels, sample.x_t.to(device), sample.t.to(device), batch.grid)
+    target = sample.x_1.to(device)
+    return {
+        "loss": F.cross_entropy(logits.flatten(0, 1), target.flatten()),
+        "right": (logits.argmax(dim=2) == target).float().mean(),
+    }
+
+
+@torch.no_grad()
+def solve_batch(
+    network: PuzzleFlow, batch: Batch, config: SamplerConfig, seed: int = 0
+) -> IntArray:
+    """(B, N) the layouts that the flow reaches from one random start each."""
+    device = next(network.parameters()).device
+    features = network.encode(batch.pixels().to(device))  # (B, N, D)
+    N = batch.grid.num_pieces
+    starts = np.stack([child_rng(seed, "start", b).permutation(N) for b in range(len(batch))])
+
+    def step(x_t: IntArray, t: float) -> FloatArray:
+        state = torch.from_numpy(x_t).to(device)
+        time = torch.full((len(x_t),), t, device=device)
+        logits: FloatArray = network.step(features, state, time, batch.grid).double().cpu().numpy()
+        return logits
+
+    # puzzles of the batch take the place of several starts: one state each
+    return refine(step, starts, config).layouts[-1]
+
+
+def validate_flow(
+    network: PuzzleFlow, batches: Iterable[Batch], config: SamplerConfig
+) -> dict[str, Any]:
+    """PA, AA and SRA by grid; "score" is the mean AA."""
+    predicted: dict[Grid, list[IntArray]] = {}
+    truths: dict[Grid, list[IntArray]] = {}
+    for batch in batches:
+        predicted.setdefault(batch.grid, []).append(solve_batch(network, batch, config))
+        truths.setdefault(batch.grid, []).append(batch.position_of.numpy())
+    figures: dict[str, Any] = {}
+    for grid, layouts in predicted.items():
+        scores = score(np.concatenate(layouts), np.concatenate(truths[grid]), grid)
+        figures[str(grid)] = {
+            "PA": round(scores.perfect_accuracy, 4),
+            "AA": round(scores.absolute_accuracy, 4),
+            "SRA": round(scores.relation_accuracy, 4),
+        }
+    mean_aa = sum(f["AA"] for f in figures.values()) / max(1, len(figures))
+    return {**figures, "score": mean_aa}
+
+
+def flow_trainer(
+    settings: LoopSettings,
+    folder: str | Path,
+    config: FlowConfig,
+    *,
+    vit_weights: str | None = None,
+    initial: str | Path | None = None,
+    frozen_encoder: bool = False,
+    checkpoint_gradients: bool = False,
+    validation: Iterable[Batch] = (),
+    validation_steps: int = 5,
+    fabric: Fabric | None = None,
+) -> Trainer[FlowBatch]:
+    """A trainer of PuzzleFlow.
+
+    initial  weights to start from: a whole flow model, or a relational network,
+             of which the convolutional trunk is taken over
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        network = build_puzzleflow(config, vit_weights)
+    if initial is not None:
+        take_over(network, initial)
+    if frozen_encoder:
+        network.encoder.requires_grad_(False)
+    if checkpoint_gradients:
+        network.encoder.checkpoint_gradients()
+    held_out = list(validation)
+    steps = SamplerConfig(steps=validation_steps if config.flow else 1)
+
+    def validate(net: nn.Module) -> dict[str, Any]:
+        assert isinstance(net, PuzzleFlow)
+        return validate_flow(net, held_out, steps)
+
+    return Trainer(
+        network,
+        settings,
+        folder,
+        objective=flow_loss,
+        validate=validate if held_out else None,
+        fabric=fabric,
+    )
+
+
+def take_over(network: PuzzleFlow, path: str | Path) -> None:
+    """Weights of a flow model, or the trunk of a relational network."""
+    tensors, described = load_weights(path)
+    if described.get("kind") == "relational":
+        trunk = {
+            f"encoder.trunk.{name.removeprefix('encoder.')}": tensor
+            for name, tensor in tensors.items()
+            if name.startswith("encoder.")
+        }
+        tensors = {**network.state_dict(), **trunk}
+    network.load_state_dict(tensors)

@@ -1,0 +1,67 @@
+"""Stored puzzles (GAP folders, recipes …) as the numbered batches that training wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.rng import child_rng
+from puzzleflow.models.pixels import to_tensor
+from puzzleflow.storage.source import PuzzleSource
+from puzzleflow.training.stream import Batch
+
+
+class StoredBatches(IterableDataset[Batch]):
+    """Epoch after epoch of a source, shuffled anew each time, entered at any batch."""
+
+    def __init__(
+        self, source: PuzzleSource, *, piece_px: int, batch_size: int, seed: int,
+        first_batch: int = 0,
+    ) -> None:  # fmt: skip
+        if source.grid is None or not source.has_truth:
+            raise InputError(f"{source.path}: training needs one grid and labels")
+        if len(source) < batch_size:
+            raise InputError(f"{source.path}: {len(source)} puzzles fill no batch of {batch_size}")
+        self.source = source
+        self.grid: Grid = source.grid
+        self.piece_px = piece_px
+        self.batch_size = batch_size
+        self.seed = seed
+        self.first_batch = first_batch
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return len(self.source) // self.batch_size
+
+    def __iter__(self) -> Iterator[Batch]:
+        worker = get_worker_info()
+        offset, step = (worker.id, worker.num_workers) if worker else (0, 1)
+        number = self.first_batch + offset
+        while True:
+            yield self.batch(number)
+            number += step
+
+    def batch(self, number: int) -> Batch:
+        """Batch ``number``, always the same."""
+        epoch, place = divmod(number, self.batches_per_epoch)
+        order = child_rng(self.seed, "epoch", epoch).permutation(len(self.source))
+        chosen = order[place * self.batch_size : (place + 1) * self.batch_size]
+        return self._read(chosen.tolist(), number)
+
+    def validation(self, grid: Grid, num_puzzles: int, batch_size: int = 16) -> Iterator[Batch]:
+        """The first puzzles in their stored order."""
+        num_puzzles = min(num_puzzles, len(self.source)) if grid == self.grid else 0
+        for first in range(0, num_puzzles, batch_size):
+            yield self._read(list(range(first, min(first + batch_size, num_puzzles))), 0)
+
+    def _read(self, indices: list[int], number: int) -> Batch:
+        puzzles = [self.source[index] for index in indices]
+        pixels = torch.stack([to_tensor(puzzle.pieces, self.piece_px) for puzzle in puzzles])
+        known = [puzzle.truth for puzzle in puzzles if puzzle.truth is not None]
+        truths = torch.from_numpy(np.stack(known))
+        return Batch((pixels * 255).round().byte(), truths, self.grid, number)
