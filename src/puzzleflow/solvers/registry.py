@@ -18,7 +18,19 @@ from puzzleflow.solvers.base import Solver
 ENTRY_POINT_GROUP = "puzzleflow.solvers"
 
 BUILTIN_SOLVERS: dict[str, str] = {
+    "genetic": "puzzleflow.solvers.genetic:GeneticSolver",
+    "genetic-alpha": "puzzleflow.solvers.genetic:genetic_alpha",
+    "genetic-kernel": "puzzleflow.solvers.genetic:genetic_kernel",
+    "genetic-kernel-alpha": "puzzleflow.solvers.genetic:genetic_kernel_alpha",
+    "greedy": "puzzleflow.solvers.greedy:GreedySolver",
+    "greedy-alpha": "puzzleflow.solvers.greedy:greedy_alpha",
+    "linear": "puzzleflow.solvers.linear:LinearSolver",
+    "linear-alpha": "puzzleflow.solvers.linear:linear_alpha",
+    "mgc-tree": "puzzleflow.solvers.mgc_tree:MgcTreeSolver",
     "random": "puzzleflow.solvers.random:RandomSolver",
+    "tabu": "puzzleflow.solvers.tabu:TabuSolver",
+    "tabu-alpha": "puzzleflow.solvers.tabu:tabu_alpha",
+    "tree-alpha": "puzzleflow.solvers.mgc_tree:tree_alpha",
 }
 
 DEFAULT_SOLVER = "random"

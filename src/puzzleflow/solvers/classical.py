@@ -1,0 +1,129 @@
+"""What the classical solvers share: costs once, then a layout from costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.puzzle import Layout, Puzzle, Solution
+from puzzleflow.core.types import BoolArray, FloatArray, IntArray
+from puzzleflow.solvers.base import allowed_placements
+from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
+
+CONFIDENCE_SCALE = 0.35  # of the standard deviation of the costs of one side
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A layout and how it came about.
+
+    position_of  (N,) permutation
+    trace        (S, N) complete layouts, each better than the one before, or None
+    others       further layouts, best first
+    """
+
+    position_of: IntArray
+    trace: IntArray | None = None
+    others: tuple[IntArray, ...] = ()
+
+
+# (costs, grid, allowed (N, N) piece × position, seed) → layout
+LayOut = Callable[[SeamCosts, Grid, BoolArray, int], Found]
+
+
+def prepare_seams(name: str, compatibility: str, puzzle: Puzzle, lay_out: LayOut) -> SeamSession:
+    """Compare all pairs of pieces, once."""
+    started = perf_counter()
+    costs = seam_costs(compatibility, puzzle.pieces)
+    return SeamSession(name, costs, puzzle.grid, lay_out, perf_counter() - started)
+
+
+@dataclass(frozen=True, eq=False)
+class SeamSession:
+    """One puzzle whose seam costs are known; ``seconds`` of an answer includes finding them."""
+
+    name: str
+    costs: SeamCosts
+    grid: Grid
+    lay_out: LayOut
+    prepare_s: float = 0.0
+
+    def solve(
+        self,
+        *,
+        seed: int,
+        pinned: Mapping[int, int] | None = None,
+        forbidden: Sequence[tuple[int, int]] = (),
+        num_alternatives: int = 0,
+    ) -> Solution:
+        """Lay the pieces by their seams alone; see :class:`puzzleflow.solvers.base.Session`."""
+        started = perf_counter()
+        allowed = allowed_placements(self.grid.num_pieces, pinned, forbidden)
+        found = self.lay_out(self.costs, self.grid, allowed, seed)
+        energy = self.costs.energy(self.grid)
+        layouts = {tuple(p): p for p in (found.position_of, *found.others)}  # distinct, in order
+        seams = seam_confidence(self.costs, self.grid, found.position_of)
+        return Solution(
+            found.position_of,
+            solver=self.name,
+            energy=energy.of_layout(found.position_of),
+            confidence=piece_confidence(self.grid, found.position_of, seams),
+            seam_confidence=seams,
+            alternatives=tuple(
+                Layout(p, energy.of_layout(p)) for p in list(layouts.values())[:num_alternatives]
+            ),
+            trace=found.trace,
+            seconds=self.prepare_s + perf_counter() - started,
+        )
+
+
+def seam_confidence(
+    costs: SeamCosts, grid: Grid, position_of: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """(rows, cols-1) right seams and (rows-1, cols) down seams, each in [0, 1].
+
+    The share of the neighbour among all pieces that could lie there, seen
+    from both sides: a softmax of the costs, in units of their spread. It
+    ranks seams; it is not a calibrated probability.
+    """
+    piece_at = np.empty_like(position_of)
+    piece_at[position_of] = np.arange(len(position_of))
+    rows, cols = grid.shape
+    shapes = {Direction.RIGHT: (rows, cols - 1), Direction.DOWN: (rows - 1, cols)}
+    right, down = (
+        _share(matrix)[tuple(piece_at[grid.neighbours(direction)].T)].reshape(shapes[direction])
+        for direction, matrix in ((Direction.RIGHT, costs.right), (Direction.DOWN, costs.down))
+    )
+    return right, down
+
+
+def _share(costs: FloatArray) -> FloatArray:
+    """(N, N) softmax over the row and over the column, averaged."""
+    finite = np.isfinite(costs)
+    if len(costs) < 2 or not finite.any():
+        return np.ones_like(costs)
+    spread = max(float(np.std(costs[finite])), 1e-12) * CONFIDENCE_SCALE
+    shares = []
+    for axis in (0, 1):
+        lowest = costs.min(axis=axis, keepdims=True)
+        lowest = np.where(np.isfinite(lowest), lowest, 0.0)
+        raised = np.exp(-(costs - lowest) / spread)
+        shares.append(raised / np.maximum(raised.sum(axis=axis, keepdims=True), 1e-12))
+    return np.asarray((shares[0] + shares[1]) / 2)
+
+
+def piece_confidence(
+    grid: Grid, position_of: IntArray, seams: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """(N,) mean confidence of the seams around each piece; 1 for a piece that has none."""
+    total, count = np.zeros(grid.num_pieces), np.zeros(grid.num_pieces)
+    for direction, seam in zip((Direction.RIGHT, Direction.DOWN), seams, strict=True):
+        for end in grid.neighbours(direction).T:
+            np.add.at(total, end, seam.ravel())
+            np.add.at(count, end, 1)
+    by_position = np.where(count > 0, total / np.maximum(count, 1), 1.0)
+    return by_position[position_of]

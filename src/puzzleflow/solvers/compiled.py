@@ -1,0 +1,53 @@
+"""Compilation of inner loops, and random numbers inside them.
+
+Import only from modules that are loaded on demand: this loads numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from puzzleflow.core.rng import child_seed
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+RandomState = NDArray[np.uint64]
+
+
+def compiled(function: Function) -> Function:
+    """``function`` in machine code, kept on disk between runs; the same results as in Python."""
+    return cast(Function, numba.njit(cache=True, nogil=True)(function))
+
+
+def random_state(seed: int, *path: int | str) -> RandomState:
+    """(1,) state of the generator below, never zero."""
+    return np.array([child_seed(seed, *path) | 1], dtype=np.uint64)
+
+
+@compiled
+def uniform(state: RandomState) -> float:
+    """xorshift64*: the next number in [0, 1)."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def below(state: RandomState, limit: int) -> int:
+    """The next whole number in [0, limit)."""
+    return int(uniform(state) * limit)
+
+
+@compiled
+def shuffle(values: NDArray[np.int64], first: int, last: int, state: RandomState) -> None:
+    """Fisher-Yates on ``values[first:last]`` in place."""
+    for index in range(last - 1, first, -1):
+        other = first + below(state, index - first + 1)
+        values[index], values[other] = values[other], values[index]
