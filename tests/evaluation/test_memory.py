@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from puzzleflow.evaluation import memory
-from puzzleflow.evaluation.memory import PeakMemory
+from puzzleflow.evaluation.memory import PeakMemory, release_free_memory
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
@@ -27,3 +27,15 @@ def test_unknown_where_the_system_does_not_say(monkeypatch: pytest.MonkeyPatch) 
         pass
     assert peak.added_mb is None
     assert peak.process_mb is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+def test_the_same_work_twice_needs_the_same_memory_twice() -> None:
+    needed = []
+    for _ in range(2):
+        release_free_memory()
+        with PeakMemory() as peak:
+            parts = [np.ones(4_000) for _ in range(1000)]  # 31 MiB in small parts
+            del parts
+        needed.append(peak.added_mb or 0.0)
+    assert min(needed) > 25

@@ -26,7 +26,7 @@ class Record:
 
     position_of  the layout, or None where the solver refused (``refusal`` says why)
     seconds      prepare and solve, wall clock, without loading the solver
-    memory_mb    memory the puzzle needed above what the worker held before, or None
+    memory_mb    memory the puzzle needed above what the worker held, None if not measured
     worker_mb    peak resident memory of the worker meanwhile, or None
     """
 

@@ -39,8 +39,9 @@ COMPARISON_NOTE = (
 )
 COST_NOTE = (
     "Wall-clock seconds of prepare and solve in one thread, without loading the solver; memory "
-    "that a puzzle needed on top of what its worker held, and the largest worker in all. Other "
-    "processes on the machine make times longer, never shorter."
+    "that a puzzle needed on top of what its worker held (measured on the first puzzles of each "
+    "worker), and the largest worker in all. Other processes on the machine make times longer, "
+    "never shorter."
 )
 
 
