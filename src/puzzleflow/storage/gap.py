@@ -39,6 +39,7 @@ from puzzleflow.storage.gap_writer import (
     GapWriter,
     write_gap_split,
 )
+from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
 __all__ = ["GapSource", "GapWriter", "write_gap_split"]
@@ -85,7 +86,9 @@ class GapSource(PuzzleSource):
         if self._asked_grid is not None:
             grid = self._asked_grid
         else:
-            grid = self._told_grid() or Grid.square(self._num_pieces)
+            told = self._told_grid()
+            with naming(self.puzzles_path):
+                grid = told or Grid.square(self._num_pieces)
         if grid.num_pieces != self._num_pieces:
             raise NotAGrid(f"{self.puzzles_path}: {self._num_pieces} pieces do not fill {grid}")
         return grid
@@ -94,7 +97,8 @@ class GapSource(PuzzleSource):
         told = self.metadata().get("grid")
         if not isinstance(told, dict):
             return None
-        return Grid(told.get("rows"), told.get("cols"))  # type: ignore[arg-type]
+        with naming(self.folder / METADATA):
+            return Grid(told.get("rows"), told.get("cols"))  # type: ignore[arg-type]
 
     def metadata(self) -> dict[str, Any]:
         """The content of metadata.json; empty without the file."""
@@ -144,10 +148,8 @@ class GapSource(PuzzleSource):
         labels = self.labels()
         truth = None
         if labels is not None:
-            try:
+            with naming(f"{self._labels_path}: puzzle {index}"):
                 truth = as_permutation(labels[index], self._num_pieces)
-            except NotAPermutation as error:
-                raise NotAPermutation(f"{self._labels_path}: puzzle {index}: {error}") from error
         return Puzzle(pieces, self._grid, truth, puzzle_id=f"{self.path.name}/{index}")
 
     def labels(self) -> NDArray[Any] | None:
@@ -178,12 +180,10 @@ class GapSource(PuzzleSource):
 
     def truths(self) -> IntArray | None:
         labels = self.labels()
-        if labels is None:
+        if labels is None or self._labels_path is None:
             return None
-        try:
+        with naming(self._labels_path):
             return as_permutations(labels, self._num_pieces)
-        except NotAPermutation as error:
-            raise NotAPermutation(f"{self._labels_path}: {error}") from error
 
     def coordinates(self) -> NDArray[Any] | None:
         """(M, N) positions according to labels_coordinates.h5, or None without it."""

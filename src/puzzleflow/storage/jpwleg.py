@@ -29,6 +29,7 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy, npy_stream
+from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
@@ -118,7 +119,8 @@ class JpwlegSource(PuzzleSource):
         if self._asked_grid is not None:
             grid = self._asked_grid
         elif labels is not None:
-            grid = Grid.square(labels.shape[1] + 1)
+            with naming(self.files()[-1]):
+                grid = Grid.square(labels.shape[1] + 1)
         else:
             grid = Grid(max(1, self._shape[1] // _PIECE_PX), max(1, self._shape[2] // _PIECE_PX))
         if labels is not None and (grid.num_pieces != labels.shape[1] + 1 or _has_no_centre(grid)):

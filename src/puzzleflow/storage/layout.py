@@ -28,6 +28,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.files import read_json, write_json
+from puzzleflow.storage.naming import naming
 
 SCHEMA = "puzzleflow/layout"
 VERSION = 1
@@ -129,10 +130,8 @@ def read_layout(path: str | Path, *, partial: bool = False) -> SavedLayout:
     """Read a layout; one with unplaced pieces only if ``partial``."""
     path = Path(path)
     content = read_json(path)
-    try:
+    with naming(path):
         layout = _parse(content)
-    except (FormatError, NotAGrid, NotAPermutation) as error:
-        raise type(error)(f"{path}: {error}") from error
     if not partial and not layout.complete:
         piece = int(np.argmax(layout.position_of == UNPLACED))
         raise NotAPermutation(f"{path}: piece {layout.names[piece]!r} has no position")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from puzzleflow.core.assignment import as_permutations, invert_rows
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import write_json
@@ -31,6 +31,7 @@ from puzzleflow.storage.arrays import (
     write_npy,
     write_npz,
 )
+from puzzleflow.storage.naming import naming
 
 INFO_FIELDS = ("dataset", "split", "checkpoint", "n_steps", "model_type")
 MAX_VALUES = 1 << 27
@@ -77,10 +78,8 @@ def _checked(rows: ArrayLike, what: str) -> IntArray:
         raise FormatError(f"{what}: expected shape (puzzles, pieces), got {array.shape}")
     if array.size > MAX_VALUES:
         raise FormatError(f"{what}: {array.size:,} values are more than {MAX_VALUES:,}")
-    try:
+    with naming(what):
         return as_permutations(array, array.shape[1])
-    except NotAPermutation as error:
-        raise NotAPermutation(f"{what}: {error}") from error
 
 
 def read_predictions(path: str | Path) -> Predictions:
@@ -89,15 +88,11 @@ def read_predictions(path: str | Path) -> Predictions:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     start = first_bytes(path)
-    try:
+    with naming(path):
         if start.startswith(ZIP_MAGIC):
             return _from_npz(path)
         if start.startswith(NPY_MAGIC):
             return Predictions(invert_rows(_checked(map_npy(path), "predictions")))
-    except (FormatError, NotAPermutation, NotAGrid) as error:
-        if str(path) in str(error):
-            raise
-        raise type(error)(f"{path}: {error}") from error
     raise FormatError(
         f"{path}: expected predictions, an .npz (piece → position) or an .npy (position → piece)"
     )

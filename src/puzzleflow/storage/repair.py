@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from puzzleflow.core.errors import CannotSolve, FormatError, InputError, PuzzleFlowError
+from puzzleflow.core.errors import CannotSolve, FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
 from puzzleflow.files import read_json
@@ -34,6 +34,7 @@ from puzzleflow.storage.fragments import (
     crop_to_material,
     pose_of_corner,
 )
+from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
 DATA = "data.json"
@@ -90,12 +91,8 @@ class RepairSource(PuzzleSource):
     def fragments(self, index: int) -> FragmentSet:
         """The fragments of puzzle ``index`` with their poses."""
         folder = self.folders[self._checked(index)]
-        try:
+        with naming(folder):
             return _read_json_set(folder) if (folder / DATA).exists() else _read_v1(folder)
-        except PuzzleFlowError as error:
-            if str(folder) in str(error):
-                raise
-            raise type(error)(f"{folder}: {error}") from error
 
     def describe(self) -> dict[str, Any]:
         versions = sorted({_version(folder) for folder in self.folders})
@@ -244,17 +241,13 @@ def _file_name(value: Any, folder: Path) -> str:
 
 
 def _inside(picture: ByteArray, path: Path) -> FloatArray:
-    try:
+    with naming(path):
         return centroid(picture)
-    except FormatError as error:
-        raise FormatError(f"{path}: {error}") from error
 
 
 def _cropped(picture: ByteArray, path: Path) -> ByteArray:
-    try:
+    with naming(path):
         return crop_to_material(picture)
-    except FormatError as error:
-        raise FormatError(f"{path}: {error}") from error
 
 
 def _adjacency(values: Any, idx: list[Any]) -> BoolArray | None:
