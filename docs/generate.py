@@ -2,19 +2,24 @@
 
 ``make docs`` runs it. In README.md the lines between ``<!-- tree -->`` and
 ``<!-- commands -->`` and their ends are replaced; docs/cli.md is written whole.
-``tests/test_docs.py`` fails while something is missing.
+``tests/test_docs.py`` fails while something is missing. With ``--picture`` the
+README's picture is drawn, too: the figure of ``puzzleflow demo``, with the
+further arguments given here.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from puzzleflow.cli.main import build_app
+from puzzleflow.pictures import read_picture, write_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "puzzleflow"
@@ -126,8 +131,18 @@ def replace_block(text: str, name: str, content: str) -> str:
     return pattern.sub(lambda match: f"{match[1]}{content}\n{match[2]}", text)
 
 
+def draw_picture(arguments: list[str]) -> None:
+    """docs/images/demo.webp: what ``puzzleflow demo`` draws."""
+    with tempfile.TemporaryDirectory() as folder:
+        build_app()(["demo", "--out", folder, *arguments], standalone_mode=False)
+        figure = read_picture(Path(folder) / "figure.png")
+    write_picture(ROOT / "docs" / "images" / "demo.webp", figure)
+
+
 def main() -> None:
     """Rewrite the files in place."""
+    if sys.argv[1:2] == ["--picture"]:
+        draw_picture(sys.argv[2:])
     readme = ROOT / "README.md"
     text = readme.read_text(encoding="utf-8")
     text = replace_block(text, "tree", f"```\n{tree()}\n```")
