@@ -95,7 +95,8 @@ def solve_batch(
         return logits
 
     # puzzles of the batch take the place of several starts: one state each
-    return refine(step, starts, config).layouts[-1]
+    final: IntArray = refine(step, starts, config).layouts[-1]
+    return final
 
 
 def validate_flow(

@@ -1,0 +1,168 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.grid import Grid
+from puzzleflow.models.flow_path import FlowPath
+from puzzleflow.models.flow_sampler import SamplerConfig, greedy_in_piece_order, refine, vote
+from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
+from puzzleflow.models.puzzleflow import FlowConfig, build_puzzleflow, flow_preset
+
+TINY_VIT = {
+    "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "intermediate_size": 32, "image_size": 32, "patch_size": 16,
+}  # fmt: skip
+SIZES = {"dim": 24, "num_heads": 2, "num_layers": 1, "feed_forward": 32, "piece_px": 16}
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@given(st.integers(1, 30), st.integers(0, 1000))
+def test_the_path_begins_random_and_ends_true(num_pieces: int, seed: int) -> None:
+    x_1 = torch.rand(3, num_pieces, generator=generator(seed)).argsort(dim=1)
+    for schedule in ("linear", "cosine"):
+        path = FlowPath(schedule)
+        begin = path.sample(x_1, generator(seed), t=torch.zeros(3))
+        end = path.sample(x_1, generator(seed), t=torch.ones(3))
+        assert torch.equal(begin.x_t, begin.x_0)
+        assert torch.equal(end.x_t, x_1)
+        assert torch.equal(begin.x_0.sort(dim=1).values[0], torch.arange(num_pieces))
+
+
+def test_each_piece_has_arrived_with_probability_alpha() -> None:
+    x_1 = torch.arange(25).expand(4000, 25)
+    sample = FlowPath().sample(x_1, generator(), t=torch.full((4000,), 0.3))
+    share = (sample.x_t == x_1).float().mean()
+    assert share == pytest.approx(0.3 + 0.7 / 25, abs=0.01)  # some were right from the start
+    late = FlowPath("cosine").sample(x_1, generator(), t=torch.full((4000,), 0.3))
+    assert (late.x_t == x_1).float().mean() < share
+
+
+def test_unknown_names_are_refused() -> None:
+    for make in (
+        lambda: FlowPath("steep"),
+        lambda: SamplerConfig(assign="lucky"),
+        lambda: SamplerConfig(clock="late"),
+        lambda: flow_preset("huge"),
+        lambda: build_puzzleflow(FlowConfig(encoder="mlp")),
+    ):
+        with pytest.raises(UnknownName):
+            make()
+
+
+def test_the_projection_starts_by_dropping_alpha() -> None:
+    rgba = torch.rand(2, 4, 5, 5)
+    torch.testing.assert_close(RGBAProjection()(rgba), rgba[:, :3])
+
+
+@pytest.mark.parametrize("preset", ["paper", "paper-supplement"])
+def test_published_readings(preset: str) -> None:
+    config = replace(flow_preset(preset), vit=TINY_VIT, **SIZES)
+    network = build_puzzleflow(config).eval()
+    pixels, x_t = torch.rand(2, 9, 4, 16, 16), torch.arange(9).expand(2, 9)
+    logits = network(pixels, x_t, torch.tensor([0.1, 0.9]), Grid(3, 3))
+    assert logits.shape == (2, 9, 9)
+    assert network.time.mlp[0].in_features == (192 if preset == "paper" else 768)
+    with pytest.raises(InputError, match="9 pieces"):
+        network.check(Grid(5, 5))
+
+
+def test_the_full_size_is_the_published_one() -> None:
+    with torch.device("meta"):
+        network = build_puzzleflow(flow_preset("paper"))
+    millions = sum(p.numel() for p in network.parameters()) / 1e6
+    assert 85.6 + 4 * 7.0 < millions < 120  # ViT-B, four layers of 7.1 M, head and embeddings
+    assert len(network.layers.layers) == 4
+    assert network.layers.layers[0].linear1.out_features == 3072
+    assert isinstance(network.encoder, ViTEncoder)
+    assert network.encoder.vit.config.num_hidden_layers == 12
+
+
+def test_small_preset_takes_any_grid() -> None:
+    network = build_puzzleflow(flow_preset("tiny")).eval()
+    for grid in (Grid(1, 1), Grid(2, 3), Grid(5, 5)):
+        N = grid.num_pieces
+        pixels = torch.rand(1, N, 4, 32, 32)
+        logits = network(pixels, torch.arange(N)[None], torch.tensor([0.5]), grid)
+        assert logits.shape == (1, N, N)
+
+
+def test_state_and_time_matter_unless_prediction_is_direct() -> None:
+    torch.manual_seed(0)
+    grid, features = Grid(2, 2), torch.randn(1, 4, 48)
+    states = [(torch.tensor([[0, 1, 2, 3]]), 0.2), (torch.tensor([[1, 0, 2, 3]]), 0.2)]
+    states.append((states[0][0], 0.9))
+    for flow in (True, False):
+        network = build_puzzleflow(replace(flow_preset("tiny"), flow=flow)).eval()
+        with torch.no_grad():
+            logits = [network.step(features, x, torch.tensor([t]), grid) for x, t in states]
+        for other in logits[1:]:
+            assert torch.allclose(logits[0], other) != flow
+
+
+def test_greedy_goes_in_piece_order() -> None:
+    logits = np.array([[1.0, 5.0, 0.0], [0.0, 9.0, 1.0], [3.0, 2.0, 1.0]])
+    assert greedy_in_piece_order(logits).tolist() == [1, 2, 0]  # piece 0 takes what 1 wants most
+
+
+def test_paper_time_reaches_one() -> None:
+    assert [SamplerConfig(steps=4).time(s) for s in (1, 2, 3, 4)] == [0.25, 0.5, 0.75, 1.0]
+    assert SamplerConfig(steps=4, clock="before").time(4) == 0.75
+
+
+def test_refinement_follows_the_logits_and_keeps_every_layout() -> None:
+    target = np.array([2, 0, 1])
+    wanted = np.zeros((3, 3))
+    wanted[np.arange(3), target] = 1.0
+    seen: list[float] = []
+
+    def step(x_t: np.ndarray, t: float) -> np.ndarray:
+        seen.append(t)
+        return np.repeat(wanted[None], len(x_t), axis=0)
+
+    starts = np.array([[0, 1, 2], [1, 0, 2]])
+    found = refine(step, starts, SamplerConfig(steps=5))
+    assert found.layouts.shape == (6, 2, 3)
+    assert (found.layouts[0] == starts).all()
+    assert (found.layouts[1:] == target).all()
+    assert seen == [0.2, 0.4, 0.6, 0.8, 1.0]
+    layout, prob = vote(found.logits)
+    assert (layout == target).all()
+    assert prob.sum(axis=1) == pytest.approx(1)
+
+
+@given(st.integers(2, 6), st.integers(0, 10_000))
+def test_refinement_stays_within_what_is_allowed(num_pieces: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pinned = {0: int(rng.integers(num_pieces))}
+    allowed = np.ones((num_pieces, num_pieces), bool)
+    allowed[0, :] = False
+    allowed[:, pinned[0]] = False
+    allowed[0, pinned[0]] = True
+    logits = rng.normal(size=(2, num_pieces, num_pieces))
+    starts = np.stack([rng.permutation(num_pieces) for _ in range(2)])
+    for assign in ("greedy", "hungarian"):
+        config = SamplerConfig(steps=2, assign=assign)
+        found = refine(lambda x, t: logits, starts, config, allowed)
+        assert (found.layouts[:, :, 0] == pinned[0]).all()
+        assert (np.sort(found.layouts, axis=2) == np.arange(num_pieces)).all()
+
+
+def test_missing_vit_weights_are_named() -> None:
+    with pytest.raises(InputError, match="no ViT weights at /nowhere"):
+        ViTEncoder.pretrained("/nowhere")
+
+
+def test_vit_weights_load_from_a_folder(tmp_path: object) -> None:
+    first = ViTEncoder.blank(16, **TINY_VIT)
+    first.vit.save_pretrained(str(tmp_path))
+    second = ViTEncoder.pretrained(str(tmp_path), 16)
+    pixels = torch.rand(1, 2, 4, 16, 16)
+    torch.testing.assert_close(first.eval()(pixels), second.eval()(pixels))

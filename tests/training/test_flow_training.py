@@ -1,0 +1,138 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.models.checkpoint import save_weights
+from puzzleflow.models.flow_path import FlowPath
+from puzzleflow.models.flow_sampler import SamplerConfig
+from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
+from puzzleflow.models.relational import RelationalNet
+from puzzleflow.storage.source import PuzzleSource
+from puzzleflow.training.banks import MaskBank, PictureBank
+from puzzleflow.training.flow import flow_batches, flow_trainer, take_over, validate_flow
+from puzzleflow.training.loop import LoopSettings
+from puzzleflow.training.stored import StoredBatches
+from puzzleflow.training.stream import PuzzleStream, StreamConfig
+
+CONFIG = replace(flow_preset("tiny"), dropout=0.1)
+STREAM = StreamConfig(piece_px=32, pieces_per_batch=16, grids={"2x2": 1.0})
+SETTINGS = LoopSettings(steps=6, schedule="one-cycle", warmup=0.3, validate_every=3, clip=0)
+
+
+@pytest.fixture
+def stream(pictures: PictureBank, masks: MaskBank) -> PuzzleStream:
+    return PuzzleStream(pictures, masks, STREAM, seed=0)
+
+
+def test_resumed_training_has_the_losses_of_uninterrupted_training(
+    stream: PuzzleStream, tmp_path: Path
+) -> None:
+    def train(folder: Path, *stops: int) -> list[float]:
+        losses: list[float] = []
+        for stop in stops:
+            trainer = flow_trainer(
+                SETTINGS, folder, CONFIG, validation=stream.validation(Grid(2, 2), 4)
+            )
+            batches = flow_batches(stream, FlowPath(), SETTINGS.seed)
+            trainer.fit(batches, until=stop, report=lambda row: losses.append(row["loss"]))
+        return losses
+
+    assert train(tmp_path / "whole", 6) == train(tmp_path / "parts", 1, 4, 6)
+
+
+def test_processes_share_a_batch_without_overlap(stream: PuzzleStream) -> None:
+    whole = next(iter(flow_batches(stream, FlowPath(), 1)(3)))
+    parts = [
+        next(iter(flow_batches(stream, FlowPath(), 1, rank=rank, world_size=2)(3)))
+        for rank in (0, 1)
+    ]
+    for rank, part in enumerate(parts):
+        assert torch.equal(part.pieces, whole.pieces[rank::2])
+        assert torch.equal(part.sample.x_t, whole.sample.x_t[rank::2])
+        assert torch.equal(part.sample.t, whole.sample.t[rank::2])
+
+
+def test_a_frozen_encoder_keeps_its_weights(stream: PuzzleStream, tmp_path: Path) -> None:
+    trainer = flow_trainer(SETTINGS, tmp_path, CONFIG, frozen_encoder=True)
+    before = [p.clone() for p in trainer.plain.encoder.parameters()]  # type: ignore[union-attr]
+    head = trainer.plain.head.mlp[1].weight.clone()  # type: ignore[union-attr, index]
+    trainer.fit(flow_batches(stream, FlowPath(), 0), until=2)
+    after = trainer.plain.encoder.parameters()  # type: ignore[union-attr]
+    assert all(torch.equal(b, a) for b, a in zip(before, after, strict=True))
+    assert not torch.equal(head, trainer.plain.head.mlp[1].weight)  # type: ignore[union-attr, index]
+
+
+def test_the_trunk_of_a_relational_network_is_taken_over(tmp_path: Path) -> None:
+    relational = RelationalNet()
+    save_weights(
+        tmp_path / "r.safetensors",
+        relational.state_dict(),
+        {"kind": "relational", "network": relational.config.to_dict()},
+    )
+    flow = build_puzzleflow(flow_preset("small"))
+    take_over(flow, tmp_path / "r.safetensors")
+    for name, tensor in relational.encoder.state_dict().items():
+        assert torch.equal(tensor, flow.encoder.trunk.state_dict()[name]), name  # type: ignore[union-attr]
+
+
+def test_validation_counts_what_the_sampler_finds(stream: PuzzleStream) -> None:
+    torch.manual_seed(0)
+    network = build_puzzleflow(CONFIG).eval()
+    figures = validate_flow(network, stream.validation(Grid(2, 2), 24), SamplerConfig(steps=2))
+    assert 0 <= figures["2x2"]["PA"] <= figures["2x2"]["AA"] <= 1
+    assert figures["score"] == figures["2x2"]["AA"]
+
+
+class MemorySource(PuzzleSource):
+    """Six puzzles whose pieces say which they are."""
+
+    kind = "memory"
+
+    def __init__(self, truth: bool = True) -> None:
+        super().__init__(Path("memory"))
+        self._truth = truth
+
+    @classmethod
+    def recognise(cls, path: Path) -> bool:
+        return False
+
+    def truths(self) -> np.ndarray | None:
+        return np.tile([3, 1, 2, 0], (6, 1)) if self._truth else None
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(2, 2)
+
+    @property
+    def has_truth(self) -> bool:
+        return self._truth
+
+    def __len__(self) -> int:
+        return 6
+
+    def read(self, index: int) -> Puzzle:
+        pieces = np.full((4, 8, 8, 4), 255, np.uint8)
+        pieces[..., 0] = 10 * index
+        truth = np.array([3, 1, 2, 0]) if self._truth else None
+        return Puzzle(pieces, self.grid, truth)
+
+
+def test_stored_puzzles_come_once_an_epoch() -> None:
+    stored = StoredBatches(MemorySource(), piece_px=8, batch_size=2, seed=3)
+    epochs = [
+        sorted(int(red) for b in (3 * e, 3 * e + 1, 3 * e + 2)
+               for red in stored.batch(b).pieces[:, 0, 0, 0, 0])
+        for e in (0, 1)
+    ]  # fmt: skip
+    assert epochs == [[0, 10, 20, 30, 40, 50]] * 2
+    assert stored.batch(1).position_of[0].tolist() == [3, 1, 2, 0]
+    with pytest.raises(InputError, match="labels"):
+        StoredBatches(MemorySource(truth=False), piece_px=8, batch_size=2, seed=3)
+    with pytest.raises(InputError, match="fill no batch"):
+        StoredBatches(MemorySource(), piece_px=8, batch_size=7, seed=3)
