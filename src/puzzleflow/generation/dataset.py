@@ -46,6 +46,8 @@ from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, finish, work
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.gap_writer import JOURNAL, PUZZLES, GapCodec, GapWriter
 
+_MASKS_AT_ONCE = 64
+
 Progress = Callable[[str, int, int], None]  # stage, done, total
 
 
@@ -262,18 +264,25 @@ class _Made:
 def _rendered(
     rows: tuple[RecipeRow, ...], renderer: Renderer, codec: GapCodec | None, num_workers: int
 ) -> Iterator[_Made]:
+    """The puzzles of ``rows`` in order; a worker takes some at a time, as generators like it."""
+    size = max(1, _MASKS_AT_ONCE // renderer.grid.num_pieces)
+    blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
     make = partial(_make, renderer, codec)
-    return bounded_map(make, rows, num_workers=num_workers if len(rows) > 1 else 1)
+    for block in bounded_map(make, blocks, num_workers=num_workers if len(blocks) > 1 else 1):
+        yield from block
 
 
-def _make(renderer: Renderer, codec: GapCodec | None, row: RecipeRow) -> _Made:
-    """Render and compress one puzzle; runs in a worker."""
-    canvas = renderer.canvas(row)
-    pieces = renderer.pieces(row, canvas)
-    areas = np.count_nonzero(pieces[..., 3], axis=(1, 2))
-    payload = b""
-    if codec is not None:
-        truth = np.array(row.position_of, dtype=np.int64)
-        puzzle = Puzzle(pieces, renderer.grid, truth=truth, puzzle_id=row.picture)
-        payload = codec.encode(puzzle, canvas if codec.reference else None)
-    return _Made(pieces_crc(pieces), areas, payload)
+def _make(renderer: Renderer, codec: GapCodec | None, rows: tuple[RecipeRow, ...]) -> list[_Made]:
+    """Render and compress a few puzzles; runs in a worker."""
+    made = []
+    for row, masks in zip(rows, renderer.masks(rows), strict=True):
+        canvas = renderer.canvas(row)
+        pieces = renderer.cut(row, canvas, masks)
+        payload = b""
+        if codec is not None:
+            truth = np.array(row.position_of, dtype=np.int64)
+            puzzle = Puzzle(pieces, renderer.grid, truth=truth, puzzle_id=row.picture)
+            payload = codec.encode(puzzle, canvas if codec.reference else None)
+        areas = np.count_nonzero(pieces[..., 3], axis=(1, 2))  # (N,)
+        made.append(_Made(pieces_crc(pieces), areas, payload))
+    return made

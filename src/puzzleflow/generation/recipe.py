@@ -13,7 +13,7 @@ import hashlib
 import io
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -26,7 +26,7 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_seed
-from puzzleflow.core.types import ByteArray, IntArray
+from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.files import read_json, write_json, write_text
 from puzzleflow.generation.builder import cut_pieces, make_canvas
 from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint
@@ -116,12 +116,20 @@ class Renderer:
             raise FormatError(f"{path}: {error}") from error
         return make_canvas(picture, self.grid, (self.piece_px, self.piece_px))
 
-    def pieces(self, row: RecipeRow, canvas: ByteArray | None = None) -> ByteArray:
-        """(N, px, px, 4) the shuffled pieces."""
-        canvas = self.canvas(row) if canvas is None else canvas
-        seeds = [mask_seed(row.seed, position) for position in range(self.grid.num_pieces)]
-        masks = self._model().masks(seeds, self.piece_px, self.piece_px)  # (N, px, px)
+    def masks(self, rows: Sequence[RecipeRow]) -> BoolArray:
+        """(M, N, px, px) the masks of several puzzles by position, drawn together."""
+        num_pieces = self.grid.num_pieces
+        seeds = [mask_seed(row.seed, position) for row in rows for position in range(num_pieces)]
+        masks = self._model().masks(seeds, self.piece_px, self.piece_px)  # (M*N, px, px)
+        return masks.reshape(len(rows), num_pieces, self.piece_px, self.piece_px)
+
+    def cut(self, row: RecipeRow, canvas: ByteArray, masks: BoolArray) -> ByteArray:
+        """(N, px, px, 4) the shuffled pieces; canvas and masks are those of ``row``."""
         return cut_pieces(canvas, self.grid, masks, np.array(row.position_of, dtype=np.int64))
+
+    def pieces(self, row: RecipeRow) -> ByteArray:
+        """(N, px, px, 4) the shuffled pieces of one puzzle."""
+        return self.cut(row, self.canvas(row), self.masks([row])[0])
 
     def _model(self) -> ErosionModel:
         return _checked_model(self.erosion, self.fingerprint)
