@@ -23,6 +23,7 @@ from puzzleflow.storage.jpwleg import write_jpwleg
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.open import open_puzzles
 from puzzleflow.storage.predictions import read_predictions, write_predictions
+from puzzleflow.storage.repair import RepairSource
 
 GRID = Grid(3, 3)
 ROUNDS = 60
@@ -88,7 +89,10 @@ def read_puzzles(folder: Path) -> None:
 
 def read_fragments(folder: Path) -> None:
     source = open_puzzles(folder)
-    source.fragments(0).assemble()  # type: ignore[attr-defined]
+    if isinstance(source, RepairSource):
+        source.fragments(0).assemble()
+    else:  # without its data.json it is a folder of pieces
+        read_puzzles(folder)
 
 
 def read_answers(folder: Path) -> None:
