@@ -59,9 +59,7 @@ class Energy:
         if border is not None:
             for direction in Direction:
                 total[:, grid.on_frame(direction)] += np.asarray(border)[:, direction, None]
-        return cls(
-            grid, total, zeros if right is None else right, zeros if down is None else down
-        )
+        return cls(grid, total, zeros if right is None else right, zeros if down is None else down)
 
     def of_layout(self, position_of: IntArray) -> float:
         """E(π) of one permutation."""

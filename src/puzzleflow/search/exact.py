@@ -1,0 +1,206 @@
+"""Small grids exactly: the minimum, the best layouts in order, and the marginals.
+
+Pieces are laid cell by cell, row-major on the narrow side of the grid. What
+the rest will cost depends only on *which* pieces are used and on the last
+``width`` of them, so layouts that agree in those share one state: 9! layouts
+of 3x3 become 31,834 states with 97,353 transitions, and dynamic programming
+over them is exact. One table of transitions per grid is made and kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import perm
+
+import numpy as np
+
+from puzzleflow.core.assignment import invert
+from puzzleflow.core.errors import CannotSolve
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Layout
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.search.energy import Energy
+from puzzleflow.search.posterior import Posterior
+
+MAX_TRANSITIONS = 3_100_000  # a 3x4 grid has 3,041,280
+
+
+def num_transitions(grid: Grid) -> int:
+    """How much work the exact methods do on ``grid``."""
+    width = min(grid.shape)
+    return perm(grid.num_pieces, width + 1) << max(grid.num_pieces - width - 1, 0)
+
+
+def is_exact_size(grid: Grid) -> bool:
+    """Whether ``grid`` is small enough for the exact methods (3x4, 2x6, 1x15)."""
+    return num_transitions(grid) <= MAX_TRANSITIONS
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """The transitions that fill one cell: S states, each with U unused pieces.
+
+    piece  (S, U) the piece laid
+    left   (S, 1) its left neighbour, or None in the first column
+    up     (S, 1) its upper neighbour, or None in the first row
+    after  (S, U) the state it leads to, in the next step
+    """
+
+    piece: IntArray
+    left: IntArray | None
+    up: IntArray | None
+    after: IntArray
+
+
+@lru_cache(maxsize=8)
+def _steps(rows: int, width: int) -> tuple[_Step, ...]:
+    """Every transition of a rows × width grid, cell by cell."""
+    num = rows * width
+    bits = 1 << np.arange(num)  # (N,)
+    used = np.zeros(1, dtype=np.int64)  # (S,) bit set of the pieces laid
+    last = np.zeros((1, 0), dtype=np.int64)  # (S, min(k, width)) the latest pieces
+    steps = []
+    for cell in range(num):
+        unused = np.nonzero((used[:, None] & bits) == 0)[1].reshape(len(used), num - cell)
+        left = last[:, -1:] if cell % width else None
+        up = last[:, :1] if cell >= width else None
+        kept = last[:, 1:] if cell >= width else last
+        code = used << 5 * width
+        for column in range(kept.shape[1]):
+            code = code | (kept[:, column] << 5 * (width - 1 - column))
+        shift = 5 * (width - 1 - kept.shape[1])
+        codes = (code[:, None] | (unused << shift)) | (bits[unused] << 5 * width)  # (S, U)
+        _, first, after = np.unique(codes, return_index=True, return_inverse=True)
+        steps.append(_Step(unused, left, up, after.reshape(unused.shape)))
+        before, choice = np.divmod(first, unused.shape[1])  # one way into each new state
+        laid = unused[before, choice]
+        used = used[before] | bits[laid]
+        last = np.concatenate([kept[before], laid[:, None]], axis=1)
+    return tuple(steps)
+
+
+class ExactSearch:
+    """One energy on a small grid, its cost-to-go worked out once."""
+
+    def __init__(self, energy: Energy) -> None:
+        if not is_exact_size(energy.grid):
+            raise CannotSolve(f"a {energy.grid} grid is too large for exact search")
+        self.energy = energy
+        rows, cols = energy.grid.shape
+        cells = np.arange(rows * cols).reshape(rows, cols)
+        unary, across, along = energy.unary, energy.right, energy.down
+        if cols > rows:  # walk down the columns, so that the narrow side is the width
+            cells, across, along = cells.T, along, across
+        self._position = cells.ravel()  # (N,) position of the cell filled at each step
+        self._steps = _steps(cells.shape[0], cells.shape[1])
+        self._cost = [
+            self._transition_cost(step, unary[:, position], across, along)
+            for step, position in zip(self._steps, self._position, strict=True)
+        ]
+        self._num_last = int(self._steps[-1].after.max()) + 1  # states of a full grid
+        self._to_go: list[FloatArray] = [np.zeros(self._num_last)]  # (S,) cheapest completion
+        for step, cost in zip(reversed(self._steps), reversed(self._cost), strict=True):
+            self._to_go.append((cost + self._to_go[-1][step.after]).min(axis=1))
+        self._to_go.reverse()
+        if not np.isfinite(self._to_go[0][0]):
+            raise CannotSolve("no layout honours the pinned and forbidden placements together")
+
+    @staticmethod
+    def _transition_cost(
+        step: _Step, unary: FloatArray, across: FloatArray, along: FloatArray
+    ) -> FloatArray:
+        """(S, U) what each transition of one step costs."""
+        cost: FloatArray = unary[step.piece]
+        if step.left is not None:
+            cost += across[step.left, step.piece]
+        if step.up is not None:
+            cost += along[step.up, step.piece]
+        return cost
+
+    @property
+    def minimum(self) -> float:
+        """The lowest energy of any layout."""
+        return float(self._to_go[0][0])
+
+    def layouts(self) -> Iterator[Layout]:
+        """Every layout of finite energy, lowest energy first, without end until all are told.
+
+        Best-first search; as the cost-to-go is exact, nothing is expanded
+        that does not belong to the next layout.
+        """
+        # (energy of the best completion, pieces laid so far, state, cost so far)
+        queue: list[tuple[float, tuple[int, ...], int, float]] = [(self.minimum, (), 0, 0.0)]
+        while queue:
+            _, laid, state, spent = heapq.heappop(queue)
+            cell = len(laid)
+            if cell == len(self._steps):
+                piece_at = np.empty(cell, dtype=np.int64)
+                piece_at[self._position] = laid
+                position_of = invert(piece_at)
+                yield Layout(position_of, energy=self.energy.of_layout(position_of))
+                continue
+            step, to_go = self._steps[cell], self._to_go[cell + 1]
+            for piece, after, cost in zip(
+                step.piece[state].tolist(),
+                step.after[state].tolist(),
+                self._cost[cell][state].tolist(),
+                strict=True,
+            ):
+                total = spent + cost + to_go[after]
+                if np.isfinite(total):
+                    heapq.heappush(queue, (total, (*laid, piece), after, spent + cost))
+
+    def posterior(self, temperature: float = 1.0) -> Posterior:
+        """Exact marginals of p(π) ∝ exp(−E(π) / temperature).
+
+        Costs are first reduced by the cost-to-go: then every weight lies in
+        (0, 1], the best layout weighs 1, and nothing overflows however large
+        or cold the energy.
+        """
+        if not temperature > 0:
+            raise ValueError(f"temperature must be positive, not {temperature}")
+        num = len(self._steps)
+        weights = []  # per step (S, U), 0 where a transition leads nowhere
+        for cell, (step, cost) in enumerate(zip(self._steps, self._cost, strict=True)):
+            here = self._to_go[cell][:, None]
+            reduced = cost + self._to_go[cell + 1][step.after]
+            reduced -= np.where(np.isfinite(here), here, 0.0)
+            weights.append(np.exp(np.maximum(reduced, 0.0) / -temperature))
+        backward: list[FloatArray] = [np.ones(self._num_last)]
+        for step, weight in zip(reversed(self._steps), reversed(weights), strict=True):
+            backward.append((weight * backward[-1][step.after]).sum(axis=1))
+        backward.reverse()
+        total = backward[0][0]
+
+        position_prob = np.zeros((num, num))
+        across, along = np.zeros((2, num * num))
+        forward = np.ones(1) / total
+        for cell, (step, weight) in enumerate(zip(self._steps, weights, strict=True)):
+            flow = forward[:, None] * weight  # (S, U)
+            prob = flow * backward[cell + 1][step.after]
+            piece = step.piece
+            position_prob[:, self._position[cell]] = _count(piece, prob, num)
+            if step.left is not None:
+                across += _count(step.left * num + piece, prob, num * num)
+            if step.up is not None:
+                along += _count(step.up * num + piece, prob, num * num)
+            forward = _count(step.after, flow, len(backward[cell + 1]))
+        seams = across.reshape(num, num), along.reshape(num, num)
+        grid = self.energy.grid
+        right_prob, down_prob = seams[::-1] if grid.cols > grid.rows else seams
+        return Posterior(
+            grid,
+            position_prob,
+            right_prob,
+            down_prob,
+            log_partition=float(np.log(total) - self.minimum / temperature),
+        )
+
+
+def _count(bins: IntArray, weights: FloatArray, num_bins: int) -> FloatArray:
+    """Sum ``weights`` by bin."""
+    total: FloatArray = np.bincount(bins.ravel(), weights.ravel(), num_bins).astype(np.float64)
+    return total

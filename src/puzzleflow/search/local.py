@@ -1,0 +1,180 @@
+"""Grids too large for exact search: grow, regrow, anneal; and sample for marginals."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from puzzleflow.core.assignment import invert
+from puzzleflow.core.errors import CannotSolve
+from puzzleflow.core.puzzle import Layout
+from puzzleflow.core.rng import child_seed
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.search.backend import Backend, load_backend
+from puzzleflow.search.beam import NUM_ORDERS, beam_layouts
+from puzzleflow.search.energy import Energy
+from puzzleflow.search.posterior import Posterior
+from puzzleflow.search.tables import Tables
+
+NUM_KEPT = 6  # layouts that are improved side by side
+NOISE = 0.5  # of the order in which pieces are laid
+MAX_SWAPPED = 60  # weakest positions whose swaps are listed as alternatives
+TEMPERATURES = np.geomspace(1.0, 4.0, 6)  # of sampling; the first is what is asked for
+
+
+def search(
+    energy: Energy,
+    *,
+    seed: int,
+    num_layouts: int = 1,
+    effort: float = 1.0,
+    backend: str | None = None,
+) -> list[Layout]:
+    """The best ``num_layouts`` distinct layouts found, best first.
+
+    Layouts are grown from every piece and laid by beam search; the best of
+    them are regrown in parts and annealed. The work depends on the number of
+    pieces and ``effort`` alone, never on the clock.
+    """
+    tables, engine = Tables.of(energy), load_backend(backend)
+    pool = _improved(energy, tables, engine, seed, effort * engine.PACE)
+    listed = pool[:1] if num_layouts == 1 else islice(_best_first(tables, pool), num_layouts)
+    found = [Layout(p, energy=energy.of_layout(p)) for p in map(invert, listed)]
+    found = [layout for layout in found if np.isfinite(layout.energy or 0.0)]
+    if not found:
+        raise CannotSolve("found no layout that honours the pinned and forbidden placements")
+    return sorted(found, key=lambda layout: layout.energy or 0.0)
+
+
+def _improved(
+    energy: Energy, tables: Tables, engine: Backend, seed: int, effort: float
+) -> IntArray:
+    """(R, N) good layouts."""
+    num = tables.num_pieces
+    starts = np.arange(num)
+    if len(starts) > 100 * effort:
+        starts = starts[:: int(np.ceil(num / max(1.0, 100 * effort)))]
+    layouts, _ = engine.grow(tables, starts, noise=0.0, seed=seed)
+    if tables.has_unary:
+        beams = [beam_layouts(energy, width=16, order=order)[:1] for order in range(NUM_ORDERS)]
+        layouts = np.concatenate([layouts, *beams])
+    layouts = _sorted(tables, layouts)[:NUM_KEPT]
+    turns = int(effort * min(40 * num, 2e8 / num**2.5))
+    layouts, _ = engine.regrow(
+        tables, layouts, num_turns=turns, noise=NOISE, seed=child_seed(seed, "regrow")
+    )
+    if len(tables.free) > 1:
+        cooled, _ = engine.anneal(
+            tables,
+            layouts,
+            temperatures=tables.warmth * np.geomspace(1.5, 0.3, 20),
+            num_proposals=int(effort * 40 * num),
+            seed=child_seed(seed, "anneal"),
+        )
+        layouts = np.concatenate([layouts, cooled])
+    return _sorted(tables, layouts)
+
+
+def _sorted(tables: Tables, layouts: IntArray) -> IntArray:
+    """Distinct layouts, lowest energy first."""
+    layouts = np.unique(layouts, axis=0)
+    return layouts[np.argsort(tables.energy_of(layouts), kind="stable")]
+
+
+def _best_first(tables: Tables, pool: IntArray) -> Iterator[IntArray]:
+    """Layouts within swaps of ``pool``, best first as far as swaps lead there."""
+    queue = [
+        (float(e), tuple(p.tolist())) for e, p in zip(tables.energy_of(pool), pool, strict=True)
+    ]
+    heapq.heapify(queue)
+    seen = {layout for _, layout in queue}
+    while queue:
+        _, layout = heapq.heappop(queue)
+        piece_at = np.array(layout)
+        yield piece_at
+        near = _swapped(tables, piece_at)
+        for value, other in zip(tables.energy_of(near).tolist(), near.tolist(), strict=True):
+            if (key := tuple(other)) not in seen:
+                seen.add(key)
+                heapq.heappush(queue, (value, key))
+
+
+def _swapped(tables: Tables, piece_at: IntArray) -> IntArray:
+    """(S, N) every layout one swap of two weak free positions away."""
+    free = tables.free
+    if len(free) > MAX_SWAPPED:
+        free = free[np.argsort(-_local_cost(tables, piece_at)[free], kind="stable")[:MAX_SWAPPED]]
+    first, second = np.triu_indices(len(free), k=1)
+    near = np.repeat(piece_at[None], len(first), axis=0)
+    rows = np.arange(len(first))
+    near[rows, free[first]], near[rows, free[second]] = (
+        piece_at[free[second]],
+        piece_at[free[first]],
+    )
+    return near
+
+
+def _local_cost(tables: Tables, piece_at: IntArray) -> FloatArray:
+    """(N,) the terms of the energy that touch each position."""
+    unary, right, down = tables.costs
+    cells = piece_at.reshape(tables.grid.shape)
+    cost: FloatArray = unary[cells, np.arange(tables.num_pieces).reshape(cells.shape)]
+    across, along = right[cells[:, :-1], cells[:, 1:]], down[cells[:-1], cells[1:]]
+    cost[:, :-1] += across
+    cost[:, 1:] += across
+    cost[:-1] += along
+    cost[1:] += along
+    return cost.reshape(-1)
+
+
+def sample_posterior(
+    energy: Energy,
+    *,
+    seed: int,
+    temperature: float = 1.0,
+    effort: float = 1.0,
+    backend: str | None = None,
+) -> Posterior:
+    """Marginals of p(π) ∝ exp(−E(π) / temperature), estimated by parallel tempering.
+
+    Chains at rising temperatures exchange their layouts; the coldest one is
+    counted. All start from the best layouts that :func:`search` finds.
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, not {temperature}")
+    grid = energy.grid
+    energy = Energy(
+        grid, energy.unary / temperature, energy.right / temperature, energy.down / temperature
+    )
+    tables, engine = Tables.of(energy), load_backend(backend)
+    (best,) = search(energy, seed=seed, effort=effort, backend=backend)
+    piece_at = invert(best.position_of)
+    if len(tables.free) < 2:
+        counts, total = _counted(tables, piece_at), 1.0
+    else:
+        rounds = int(max(100, 2000 * effort * engine.PACE))
+        counts = engine.temper(
+            tables,
+            np.repeat(piece_at[None], len(TEMPERATURES), axis=0),
+            temperatures=TEMPERATURES,
+            num_rounds=rounds,
+            num_burn_in=rounds // 10,
+            num_proposals=2 * grid.num_pieces,
+            seed=child_seed(seed, "temper"),
+        )
+        total = float(rounds - rounds // 10)
+    position_prob, right_prob, down_prob = (count / total for count in counts)
+    return Posterior(grid, position_prob, right_prob, down_prob)
+
+
+def _counted(tables: Tables, piece_at: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The counts of a single layout."""
+    num, cells = tables.num_pieces, piece_at.reshape(tables.grid.shape)
+    position, right, down = np.zeros((3, num, num))
+    position[piece_at, np.arange(num)] = 1.0
+    right[cells[:, :-1], cells[:, 1:]] = 1.0
+    down[cells[:-1], cells[1:]] = 1.0
+    return position, right, down

@@ -1,0 +1,45 @@
+"""What an energy says about every placement and every seam, not only the best ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from puzzleflow.core.assignment import invert
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Marginals of p(π) ∝ exp(−E(π) / T).
+
+    position_prob  (N, N) probability of piece (row) at position (column)
+    right_prob     (N, N) probability that the second piece lies directly right of the first
+    down_prob      (N, N) probability that the second piece lies directly below the first
+    log_partition  log Σ exp(−E / T), or None where it was sampled, not summed
+    """
+
+    grid: Grid
+    position_prob: FloatArray
+    right_prob: FloatArray
+    down_prob: FloatArray
+    log_partition: float | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Summed over every layout, not estimated from samples."""
+        return self.log_partition is not None
+
+    def confidence(self, position_of: IntArray) -> FloatArray:
+        """(N,) probability that each piece lies where ``position_of`` puts it."""
+        return self.position_prob[np.arange(len(position_of)), position_of]
+
+    def seam_confidence(self, position_of: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Probability of each seam of a layout: right (rows, cols-1), down (rows-1, cols)."""
+        cells = invert(np.asarray(position_of)).reshape(self.grid.shape)  # (rows, cols) pieces
+        return (
+            self.right_prob[cells[:, :-1], cells[:, 1:]],
+            self.down_prob[cells[:-1], cells[1:]],
+        )

@@ -1,0 +1,37 @@
+"""The front door: exact where the grid is small, strong search where it is not."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from puzzleflow.core.puzzle import Layout
+from puzzleflow.search.energy import Energy
+from puzzleflow.search.exact import ExactSearch, is_exact_size
+from puzzleflow.search.local import sample_posterior, search
+from puzzleflow.search.posterior import Posterior
+
+
+def minimise(
+    energy: Energy, *, seed: int = 0, num_layouts: int = 1, effort: float = 1.0
+) -> list[Layout]:
+    """The ``num_layouts`` layouts of lowest energy, best first, all distinct.
+
+    Up to 12 pieces (and long thin grids) the answer is exact; beyond, it is
+    the best that was found, with more ``effort`` more surely. Fewer layouts
+    are returned where there are no more. Infinite costs are never paid:
+    :class:`CannotSolve` if they leave no layout.
+    """
+    if num_layouts < 1:
+        raise ValueError(f"num_layouts must be at least 1, not {num_layouts}")
+    if is_exact_size(energy.grid):
+        return list(islice(ExactSearch(energy).layouts(), num_layouts))
+    return search(energy, seed=seed, num_layouts=num_layouts, effort=effort)
+
+
+def posterior(
+    energy: Energy, *, seed: int = 0, temperature: float = 1.0, effort: float = 1.0
+) -> Posterior:
+    """Marginals of p(π) ∝ exp(−E(π) / temperature): summed exactly, or sampled if too many."""
+    if is_exact_size(energy.grid):
+        return ExactSearch(energy).posterior(temperature)
+    return sample_posterior(energy, seed=seed, temperature=temperature, effort=effort)
