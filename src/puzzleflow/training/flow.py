@@ -17,11 +17,12 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.models.checkpoint import load_weights
+from puzzleflow.models.checkpoint import load_weights, save_weights
 from puzzleflow.models.flow_path import FlowPath, PathSample
 from puzzleflow.models.flow_sampler import SamplerConfig, refine
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow
 from puzzleflow.training.loop import LoopSettings, Trainer
+from puzzleflow.training.state import load_state
 from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import Batch, PuzzleStream, stream_loader
 
@@ -162,6 +163,26 @@ def flow_trainer(
         validate=validate if held_out else None,
         fabric=fabric,
     )
+
+
+def evaluate_and_save(trainer: Trainer[FlowBatch], held_out: Iterable[Batch]) -> dict[str, Any]:
+    """Final evaluation with 20 steps of the best weights, written as flow.safetensors."""
+    network = trainer.plain
+    assert isinstance(network, PuzzleFlow)
+    best = trainer.folder / "best.safetensors"
+    weights = load_state(best)[0] if best.exists() else trainer.weights
+    network.load_state_dict(weights)
+    network.eval()
+    steps = SamplerConfig(steps=20 if network.config.flow else 1)
+    figures = validate_flow(network, held_out, steps)
+    described = {
+        "kind": "flow",
+        "network": network.config.to_dict(),
+        "figures": figures,
+        "puzzles_seen": trainer.puzzles_seen,
+    }
+    save_weights(trainer.folder / "flow.safetensors", weights, described, dtype="float16")
+    return figures
 
 
 def take_over(network: PuzzleFlow, path: str | Path) -> None:

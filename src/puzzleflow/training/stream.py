@@ -70,7 +70,7 @@ class PuzzleStream(IterableDataset[Batch]):
         self.config = config
         self.seed = seed
         self.first_batch = first_batch
-        self._grids = [Grid.parse(text) for text in config.grids]
+        self.grids = [Grid.parse(text) for text in config.grids]
         shares = np.array(list(config.grids.values()), dtype=float)
         self._shares = shares / shares.sum()
 
@@ -85,7 +85,7 @@ class PuzzleStream(IterableDataset[Batch]):
     def batch(self, number: int) -> Batch:
         """Batch ``number`` of this stream, always the same."""
         rng = child_rng(self.seed, "batch", number)
-        grid = self._grids[rng.choice(len(self._grids), p=self._shares)]
+        grid = self.grids[rng.choice(len(self.grids), p=self._shares)]
         size = max(1, self.config.pieces_per_batch // grid.num_pieces)
         return _collated([self._puzzle(grid, rng) for _ in range(size)], grid, number)
 
