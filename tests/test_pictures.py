@@ -201,3 +201,23 @@ def test_pictures_are_listed_in_order_without_hidden_ones(tmp_path):
     assert found == ["a.jpg", "b.PNG", "sub/c.webp"]
     with pytest.raises(InputError, match="no such folder"):
         list_pictures(tmp_path / "gone")
+
+
+def test_large_jpegs_may_be_decoded_smaller(tmp_path):
+    ramp = np.linspace(0, 255, 640).astype(np.uint8)
+    pixels = np.broadcast_to(ramp[None, :, None], (480, 640, 3))
+    write_picture(tmp_path / "a.jpg", pixels)
+    write_picture(tmp_path / "a.png", pixels)
+    assert read_picture(tmp_path / "a.jpg", enough_px=100).shape == (120, 160, 3)
+    assert read_picture(tmp_path / "a.jpg", enough_px=300).shape == (480, 640, 3)
+    assert read_picture(tmp_path / "a.png", enough_px=100).shape == (480, 640, 3)
+    small = read_picture(tmp_path / "a.jpg", enough_px=100)
+    assert np.abs(small[60, :, 0] - np.linspace(0, 255, 160)).max() < 4
+
+
+def test_a_torn_jpeg_is_noticed_when_decoded_smaller(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (480, 640, 3)).astype(np.uint8)
+    write_picture(tmp_path / "a.jpg", noise)
+    content = (tmp_path / "a.jpg").read_bytes()
+    with pytest.raises(FormatError, match="not a readable picture"):
+        read_picture(content[: len(content) * 2 // 3], enough_px=64)

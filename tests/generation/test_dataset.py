@@ -198,6 +198,54 @@ def test_a_complete_set_is_left_alone_and_another_request_refused(
     assert tree_bytes(tmp_path / "out") == before
 
 
+def test_interrupted_after_every_report_it_goes_on(
+    make_pictures: MakePictures, tmp_path: Path, tree_bytes: TreeBytes
+) -> None:
+    images = make_pictures(9)
+    generate_set(images, tmp_path / "whole", SMALL)
+    interruptions = 0
+    while True:
+        reports = 0
+
+        def stop_at_the_second(stage: str, done: int, total: int) -> None:
+            nonlocal reports
+            reports += 1
+            if reports == 2:
+                raise KeyboardInterrupt
+
+        try:
+            generate_set(images, tmp_path / "torn", SMALL, on_progress=stop_at_the_second)
+            break
+        except KeyboardInterrupt:
+            interruptions += 1
+            assert not (tmp_path / "torn" / "statistics.json").exists()
+    assert interruptions >= 6
+    assert tree_bytes(tmp_path / "torn") == tree_bytes(tmp_path / "whole")
+
+
+def test_killed_while_clearing_up(
+    make_pictures: MakePictures, tmp_path: Path, tree_bytes: TreeBytes
+) -> None:
+    images = make_pictures(5)
+    generate_set(images, tmp_path / "out", SMALL)
+    before = tree_bytes(tmp_path / "out")
+    (tmp_path / "out" / ".work" / "survey").mkdir(parents=True)
+    (tmp_path / "out" / ".work" / "val.log").write_text("00000000 1 2 3 4\n")
+    generate_set(images, tmp_path / "out", SMALL)
+    assert tree_bytes(tmp_path / "out") == before
+
+
+def test_two_runs_do_not_write_one_folder(make_pictures: MakePictures, tmp_path: Path) -> None:
+    images = make_pictures(5)
+
+    def second_run(stage: str, done: int, total: int) -> None:
+        with pytest.raises(OutputError, match="another run is writing here"):
+            generate_set(images, tmp_path / "out", SMALL)
+
+    generate_set(images, tmp_path / "out", SMALL, on_progress=second_run)
+    assert (tmp_path / "out" / "statistics.json").exists()
+
+
 def test_a_recipe_and_its_files_hold_the_same_puzzles(
     make_pictures: MakePictures, tmp_path: Path, tree_bytes: TreeBytes
 ) -> None:

@@ -108,10 +108,11 @@ class Renderer:
 
     def canvas(self, row: RecipeRow) -> ByteArray:
         """(rows*px, cols*px, 3) the complete picture of a puzzle."""
+        height, width = self.grid.rows * self.piece_px, self.grid.cols * self.piece_px
         path = self.images / row.picture
         content = read_checked(path, row.sha256)
         try:
-            picture = read_picture(content)
+            picture = read_picture(content, enough_px=2 * max(height, width))
         except FormatError as error:
             raise FormatError(f"{path}: {error}") from error
         return make_canvas(picture, self.grid, (self.piece_px, self.piece_px))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+
+from PIL import Image
 
 from puzzleflow.core.errors import InputError, PuzzleFlowError
 from puzzleflow.files import read_json, write_json
@@ -16,6 +19,7 @@ from puzzleflow.parallel import bounded_map
 from puzzleflow.pictures import read_picture
 
 _BLOCK = 64
+_ENOUGH_PX = 128  # of a JPEG, to know what it shows
 _MAX_FILE_BYTES = 1 << 30
 
 
@@ -23,7 +27,8 @@ _MAX_FILE_BYTES = 1 << 30
 class Surveyed:
     """One picture; ``problem`` says why it cannot be used, "" if it can.
 
-    picture  path below the picture folder, with forward slashes
+    picture        path below the picture folder, with forward slashes
+    height, width  as stored, not turned upright
     """
 
     picture: str
@@ -46,15 +51,17 @@ def survey_picture(folder: Path, picture: str) -> Surveyed:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise InputError(f"more than {_MAX_FILE_BYTES:,} bytes")
         content = path.read_bytes()
-        pixels = read_picture(content)  # (H, W, 3)
+        pixels = read_picture(content, enough_px=_ENOUGH_PX)  # (h, w, 3)
+        with Image.open(io.BytesIO(content)) as image:
+            width, height = image.size
     except (OSError, PuzzleFlowError, MemoryError) as error:
         return Surveyed(picture, problem=_reason(error))
     seen = signature(pixels)
     return Surveyed(
         picture,
         sha256=hashlib.sha256(content).hexdigest(),
-        height=pixels.shape[0],
-        width=pixels.shape[1],
+        height=height,
+        width=width,
         bits=seen.bits,
         miniature=seen.miniature,
     )

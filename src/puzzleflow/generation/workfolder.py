@@ -29,8 +29,9 @@ def work_folder(out: Path, asked: dict[str, Any]) -> Iterator[Path | None]:
     """
     done = out / STATISTICS
     work = out / WORK
-    if done.exists() and not work.exists():
+    if done.exists():  # written last: whatever is left in the work folder is of no use
         _same_request(out, read_json(done).get("request"), asked)
+        shutil.rmtree(work, ignore_errors=True)
         yield None
         return
     try:
