@@ -27,7 +27,9 @@ class FlowConfig:
     num_heads: int = 12
     feed_forward: int = 3072
     dropout: float = 0.1
+    activation: str = "relu"  # of the layers; the paper is silent, its code leaves the default
     time_dim: int = 192  # width of the sinusoidal time embedding
+    time_scale: float = 1.0  # the sinusoids see t times this
     positions: str = "table"  # "table" (N × D), "mlp" (2 → 256 → 128 → D), "cells" (any grid)
     head: tuple[int, ...] = (3072,)  # hidden widths; the output is N wide, or D with "cells"
     num_positions: int | None = 9  # None: any grid (positions "cells")
@@ -54,11 +56,12 @@ PRESETS: dict[str, FlowConfig] = {
     # trains on a laptop; one model for every grid
     "small": FlowConfig(
         encoder="conv", piece_px=64, dim=192, num_heads=6, feed_forward=768, positions="cells",
-        head=(768,), num_positions=None,
+        head=(768,), num_positions=None, activation="gelu", time_scale=1000.0,
     ),
     "tiny": FlowConfig(
         encoder="conv", piece_px=32, dim=48, num_layers=2, num_heads=4, feed_forward=96,
-        positions="cells", head=(96,), num_positions=None, dropout=0.0,
+        positions="cells", head=(96,), num_positions=None, dropout=0.0, activation="gelu",
+        time_scale=1000.0,
     ),
 }  # fmt: skip
 
@@ -73,16 +76,17 @@ def flow_preset(name: str) -> FlowConfig:
 class TimeEmbedding(nn.Module):
     """Sinusoids of flow time, then a two-layer SiLU MLP."""
 
-    def __init__(self, time_dim: int, dim: int) -> None:
+    def __init__(self, time_dim: int, dim: int, scale: float) -> None:
         super().__init__()
         self.time_dim = time_dim
+        self.scale = scale
         self.mlp = nn.Sequential(nn.Linear(time_dim, dim), nn.SiLU(), nn.Linear(dim, dim))
 
     def forward(self, t: Tensor) -> Tensor:
         """(B,) in [0, 1] → (B, D)."""
         half = self.time_dim // 2
-        frequency = torch.exp(-math.log(10_000) * torch.arange(half, device=t.device) / half)
-        angle = 1000 * t[:, None] * frequency  # (B, half)
+        exponent = torch.arange(half, device=t.device) / (half - 1)  # 0 … 1
+        angle = self.scale * t[:, None] * torch.exp(-math.log(10_000) * exponent)  # (B, half)
         return self.mlp(torch.cat([angle.sin(), angle.cos()], dim=1))  # type: ignore[no-any-return]
 
 
@@ -125,7 +129,7 @@ class PositionHead(nn.Module):
         widths = [config.dim, *config.head]
         layers: list[nn.Module] = [nn.LayerNorm(config.dim)]
         for before, after in pairwise(widths):
-            layers += [nn.Linear(before, after), nn.GELU()]
+            layers += [nn.Linear(before, after), nn.GELU(), nn.Dropout(config.dropout)]
         layers.append(nn.Linear(widths[-1], config.num_positions or config.dim))
         self.mlp = nn.Sequential(*layers)
         self.cells = CellEmbedding(config.dim) if config.num_positions is None else None
@@ -146,10 +150,10 @@ class PuzzleFlow(nn.Module):
         self.config = config
         self.encoder = encoder
         self.position = PositionEmbedding(config.positions, config.dim, config.num_positions)
-        self.time = TimeEmbedding(config.time_dim, config.dim)
+        self.time = TimeEmbedding(config.time_dim, config.dim, config.time_scale)
         layer = nn.TransformerEncoderLayer(
             config.dim, config.num_heads, config.feed_forward, config.dropout,
-            activation="gelu", batch_first=True, norm_first=True,
+            activation=config.activation, batch_first=True, norm_first=True,
         )  # fmt: skip
         self.layers = (
             nn.TransformerEncoder(layer, config.num_layers, enable_nested_tensor=False)

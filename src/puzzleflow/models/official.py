@@ -1,0 +1,111 @@
+"""Checkpoints of the paper's own repository (``.pt``) as ours.
+
+They hold ``model_state_dict`` and ``config``. They are pickles, and are read
+only as far as tensors and plain values go: code inside one is never run. What
+the official loader does to pixels before the network is not published, so a
+converted model may need other input scaling than ours.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.models.puzzleflow import FlowConfig
+
+_PARTS = {  # their prefix → ours
+    "channel_adapter.": "encoder.projection.",
+    "vit.": "encoder.vit.",
+    "position_embedding.": "position.embed.",
+    "time_mlp.": "time.mlp.",
+    "transformer.": "layers.",
+    "output_head.": "head.mlp.",
+}
+_VIT_NAMES = (  # names of transformers 4 → transformers 5
+    (r"^encoder\.layer\.", "layers."),
+    (r"\.attention\.attention\.(query|key|value)\.", lambda m: f".attention.{m[1][0]}_proj."),
+    (r"\.attention\.output\.dense\.", ".attention.o_proj."),
+    (r"\.intermediate\.dense\.", ".mlp.fc1."),
+    (r"(?<!attention)\.output\.dense\.", ".mlp.fc2."),
+)
+
+
+def read_official(path: str | Path) -> tuple[dict[str, Tensor], FlowConfig]:
+    """(weights, configuration) of an official checkpoint."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FormatError(f"{path}: expected a plain PyTorch checkpoint ({reason})") from error
+    if not isinstance(content, dict) or not isinstance(content.get("model_state_dict"), dict):
+        raise FormatError(f"{path}: expected a checkpoint with 'model_state_dict'")
+    theirs: dict[str, Tensor] = content["model_state_dict"]
+    if not all(isinstance(tensor, Tensor) for tensor in theirs.values()):
+        raise FormatError(f"{path}: 'model_state_dict' holds more than tensors")
+    weights = {}
+    for name, tensor in theirs.items():
+        name = name.removeprefix("module.")
+        if not name.startswith("vit.pooler."):  # never used by the model
+            weights[_renamed(name, path)] = tensor.float()
+    config = content.get("config")
+    return weights, _config(weights, config if isinstance(config, dict) else {}, path)
+
+
+def _renamed(name: str, path: Path) -> str:
+    for theirs, ours in _PARTS.items():
+        if name.startswith(theirs):
+            rest = name.removeprefix(theirs)
+            if theirs == "vit.":
+                for pattern, replacement in _VIT_NAMES:
+                    rest = re.sub(pattern, replacement, rest)  # type: ignore[call-overload]
+            return ours + rest
+    raise FormatError(f"{path}: {name} is no part of the official model")
+
+
+def _config(weights: dict[str, Tensor], config: dict[str, Any], path: Path) -> FlowConfig:
+    """Sizes from the tensors themselves; what they do not show, from the configuration."""
+    try:
+        table = weights["position.embed.weight"]  # (N, D)
+        patches = weights["encoder.vit.embeddings.patch_embeddings.projection.weight"]
+        places = weights["encoder.vit.embeddings.position_embeddings"].shape[1] - 1
+        vit_layers = _num_layers(weights, "encoder.vit.layers.")
+        dim, patch_px = int(table.shape[1]), int(patches.shape[-1])
+        num_layers = _num_layers(weights, "layers.layers.")
+        hidden = int(weights["head.mlp.1.weight"].shape[0])
+        piece_px = config.get("piece_size", (128, 128))
+        return FlowConfig(
+            piece_px=int(piece_px[0] if isinstance(piece_px, list | tuple) else piece_px),
+            dim=dim,
+            num_layers=num_layers,
+            num_heads=int(config.get("n_heads", 12)),
+            feed_forward=int(config.get("dim_feedforward", hidden)),
+            dropout=float(config.get("dropout", 0.1)),
+            time_dim=int(weights["time.mlp.0.weight"].shape[1]),
+            head=(hidden,),
+            num_positions=int(table.shape[0]),
+            vit={
+                "hidden_size": int(patches.shape[0]),
+                "num_hidden_layers": vit_layers,
+                "num_attention_heads": 12 if patches.shape[0] % 12 == 0 else 1,
+                "intermediate_size": int(weights["encoder.vit.layers.0.mlp.fc1.weight"].shape[0]),
+                "image_size": patch_px * round(places**0.5),
+                "patch_size": patch_px,
+            },
+        )
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise FormatError(f"{path}: not the official model, {error} is missing") from error
+
+
+def _num_layers(weights: dict[str, Tensor], prefix: str) -> int:
+    found = {int(m[1]) for name in weights if (m := re.match(rf"{re.escape(prefix)}(\d+)\.", name))}
+    return 1 + max(found, default=-1)
