@@ -368,3 +368,16 @@ def test_huge_declared_shapes_are_refused_or_read_lazily(tmp_path):
         file.create_dataset("puzzles", (1, 9, 10**5, 10**5, 4), "u1", chunks=(1, 1, 8, 8, 4))
     with pytest.raises(FormatError, match="too large"):
         GapSource(tmp_path / "large.h5")
+
+
+def test_neighbouring_puzzles_share_unpacked_chunks(tmp_path):
+    """The chunk cache holds all chunks of one row of puzzles: each is unpacked once."""
+    with h5py.File(tmp_path / "puzzles.h5", "w") as file:
+        shape, chunks = (80, 9, 64, 64, 4), (80, 1, 16, 16, 4)
+        file.create_dataset("puzzles", shape, "u1", chunks=chunks, compression="gzip")
+    with GapSource(tmp_path) as source:
+        slots, cache_bytes, _ = source._puzzles.id.get_access_plist().get_chunk_cache()
+        needed = source.describe()["bytes_per_random_read"]
+    assert needed == 80 * 9 * 64 * 64 * 4
+    assert cache_bytes >= needed
+    assert slots > 9 * 4 * 4
