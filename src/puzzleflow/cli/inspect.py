@@ -79,9 +79,9 @@ def _split_lines(facts: dict[str, Any]) -> list[str]:
         lines.append(f"array {stored['dtype']} {'x'.join(map(str, stored['shape']))}")
     if "chunks" in stored:
         lines.append(_storage_line(stored))
-    if stored.get("bytes_per_random_read", 0) > 16 * stored["raw_bytes"] / facts["puzzles"]:
-        size = _size(stored["bytes_per_random_read"])
-        lines.append(f"slow at random: one puzzle alone takes unpacking {size}; read in order")
+    unpacked = stored.get("bytes_per_random_read", 0)
+    if unpacked * facts["puzzles"] > 16 * stored.get("raw_bytes", 0):
+        lines.append(f"slow at random: one puzzle alone unpacks {_size(unpacked)}; read in order")
     if "centre" in stored:
         lines.append(f"the centre piece is {stored['centre']}")
     if "versions" in stored:
