@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from puzzleflow.core.errors import UnknownName
 
-SCHEDULES = {
+SCHEDULES: dict[str, Callable[[Tensor], Tensor]] = {
     "linear": lambda t: t,
     "cosine": lambda t: 1 - torch.cos(0.5 * math.pi * t),
 }

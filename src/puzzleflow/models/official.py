@@ -67,7 +67,7 @@ def _renamed(name: str, path: Path) -> str:
             rest = name.removeprefix(theirs)
             if theirs == "vit.":
                 for pattern, replacement in _VIT_NAMES:
-                    rest = re.sub(pattern, replacement, rest)  # type: ignore[call-overload]
+                    rest = re.sub(pattern, replacement, rest)
             return ours + rest
     raise FormatError(f"{path}: {name} is no part of the official model")
 

@@ -25,7 +25,7 @@ def to_tensor(pieces: ByteArray, size_px: int) -> Tensor:
             if shrinks
             else F.interpolate(pixels, size=(size_px, size_px), mode="bilinear", antialias=True)
         )
-    return pixels.unflatten(0, lead)  # (…, 4, size, size)
+    return pixels.reshape(*lead, 4, size_px, size_px)
 
 
 def standardised(pixels: Tensor) -> Tensor:

@@ -135,7 +135,7 @@ class CellEmbedding(nn.Module):
         return torch.stack(columns, dim=1)
 
     def forward(self, grid: Grid) -> Tensor:
-        device = self.mlp[0].weight.device
+        device = next(self.parameters()).device
         return self.mlp(self.features(grid).to(device))  # type: ignore[no-any-return]
 
 
@@ -180,7 +180,7 @@ class RelationalNet(nn.Module):
             ],
             dim=1,
         )  # (B*N, 5, D)
-        return tokens.unflatten(0, (B, N)), sides.unflatten(0, (B, N))
+        return tokens.view(B, N, TOKENS, -1), sides.view(B, N, 4, -1)
 
     def forward(self, pixels: Tensor, grid: Grid) -> tuple[Relations, Relations]:
         """Relations with the context of all pieces, and those of isolated pairs."""
@@ -209,13 +209,13 @@ class RelationalNet(nn.Module):
             [hidden[:, :, 1:], hidden[:, :, :1].expand(-1, -1, 4, -1)], dim=-1
         )  # (B, N, 4, 2D) each side beside its piece
         query = [layer(with_piece[:, :, d]) for d, layer in enumerate(self.seam_query)]
-        scale = 1 / math.sqrt(hidden.shape[-1])
+        by_dim = 1 / math.sqrt(hidden.shape[-1])
         positions = self.position_query(hidden.flatten(2)) @ self.cells(grid).T  # (B, N, N)
         in_context = Relations(
-            right=right + scale * query[Direction.RIGHT] @ query[Direction.LEFT].mT,
-            down=down + scale * query[Direction.DOWN] @ query[Direction.UP].mT,
+            right=right + by_dim * query[Direction.RIGHT] @ query[Direction.LEFT].mT,
+            down=down + by_dim * query[Direction.DOWN] @ query[Direction.UP].mT,
             none=self.none_head(with_piece).squeeze(-1),
-            position=scale * positions,
+            position=by_dim * positions,
         )
         isolated = Relations(right, down, local_none, in_context.position)
         return in_context, isolated
