@@ -139,7 +139,7 @@ def _audit_puzzles(
     source: PuzzleSource, chosen: IntArray, name: str, report: Report
 ) -> tuple[dict[str, Any], list[str], tuple[IntArray, FloatArray]]:
     counts = {"alpha_not_binary": 0, "colour_without_material": 0, "pieces_without_material": 0}
-    unreadable: list[str] = []
+    unreadable: list[tuple[int, PuzzleFlowError]] = []
     seen: list[int] = []
     prints: list[FloatArray] = []
     material = 0.0
@@ -151,7 +151,7 @@ def _audit_puzzles(
         except NotAPermutation:
             continue  # told by the check of all labels
         except PuzzleFlowError as error:
-            unreadable.append(f"puzzle {index}: {error}")
+            unreadable.append((index, error))
             continue
         for key, count in _pixel_counts(puzzle).items():
             counts[key] += count
@@ -160,6 +160,8 @@ def _audit_puzzles(
         seen.append(index)
         if puzzle.truth is not None:
             prints.append(fingerprint(puzzle))
+    if unreadable and not seen:
+        raise unreadable[0][1]
     audit: dict[str, Any] = {
         "checked": len(chosen),
         "unreadable": len(unreadable),
@@ -169,7 +171,8 @@ def _audit_puzzles(
     }
     faults = []
     if unreadable:
-        faults.append(f"{len(unreadable)} puzzles cannot be read, first {unreadable[0]}")
+        index, reason = unreadable[0]
+        faults.append(f"{len(unreadable)} puzzles cannot be read, first puzzle {index}: {reason}")
     for key, text in _FAULTS.items():
         if counts[key]:
             faults.append(f"{text} in {counts[key]} of {len(seen)} puzzles")

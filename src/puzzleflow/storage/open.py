@@ -42,7 +42,7 @@ def open_puzzles(
             a recipe folder, a RePAIR folder, a folder of PNG pieces, or a data
             set root that holds one folder per split
     split   "train", "val" (also "valid", "validation") or "test"; needed only
-            where the path holds several
+            where the path holds several, refused where it holds none
     grid    rows x cols, needed only where the files do not say it
     centre_free  JPwLEG only: shuffle the centre piece too, give nothing away
 
@@ -72,7 +72,18 @@ def _open(path: str | Path, split: str | None, grid: Grid | None) -> PuzzleSourc
     reader = _reader(path)
     if reader is None:
         raise FormatError(f"{path}: {_EXPECTED}")
+    if split is not None and not reader.splits(path) and _own_split(path) != split:
+        raise InputError(f"{path}: has no split {split!r}; it is one set of puzzles")
     return reader(path, split=split, grid=grid)
+
+
+def _own_split(path: Path) -> str | None:
+    """The split that a path is itself, by its name: test/, test/puzzles.h5, test_img.npy."""
+    names = [path.name, path.name.split("_")[0], path.parent.name if path.is_file() else ""]
+    for split, spellings in SPLITS.items():
+        if any(name.lower() in spellings for name in names):
+            return split
+    return None
 
 
 _EXPECTED = (
