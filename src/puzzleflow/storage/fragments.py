@@ -33,6 +33,7 @@ class FragmentSet:
     canvas_px: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
         n = len(self.pieces)
         if n == 0:
             raise InputError(f"{self.path}: no fragments")
