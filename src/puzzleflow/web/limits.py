@@ -1,0 +1,33 @@
+"""What a workbench accepts; told to the page before anything is uploaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that the server enforces while it reads.
+
+    max_request_bytes   of one upload, all files together
+    max_file_bytes      of one file
+    max_files           in one upload
+    max_pixels          of one picture, checked before it is decoded
+    max_total_pixels    of all pieces together, each on a cell of the largest one's size
+    max_pieces          on one workbench
+    max_json_bytes      of any other request
+    max_workbenches     kept at once; beyond it the one unused for longest is closed
+    max_kept_bytes      of all workbenches on disk, bounded in the same way
+    """
+
+    max_request_bytes: int = 256 * MB
+    max_file_bytes: int = 64 * MB
+    max_files: int = 100
+    max_pixels: int = 48_000_000
+    max_total_pixels: int = 96_000_000
+    max_pieces: int = 100
+    max_json_bytes: int = 64 * 1024
+    max_workbenches: int = 48
+    max_kept_bytes: int = 4096 * MB

@@ -1,0 +1,102 @@
+"""Running the application: a socket of its own, the browser, a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+
+import uvicorn
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.web.app import create_app
+from puzzleflow.web.security import EVERYWHERE, LOOPBACK, HostRule
+
+STOP_S = 3
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket; raises InputError where that is impossible."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or "0.0.0.0", port, type=socket.SOCK_STREAM
+        )[0]
+        opened = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"cannot listen on {host!r}: {error}") from error
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+    except OSError as error:
+        opened.close()
+        hint = "; is it running already? --port chooses another" if _in_use(error) else ""
+        raise InputError(f"cannot listen on {host} port {port}: {error.strerror}{hint}") from error
+    return opened
+
+
+def _in_use(error: OSError) -> bool:
+    return error.errno == errno.EADDRINUSE
+
+
+def address_of(host: str, port: int) -> str:
+    """What to type into the browser on this machine."""
+    shown = "127.0.0.1" if host in EVERYWHERE else host
+    return f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
+
+
+def make_server(host: str, names: Sequence[str] = (), *, warm_up: bool = True) -> uvicorn.Server:
+    """A server that is not running yet."""
+    config = uvicorn.Config(
+        create_app(rule=HostRule(host, names), warm_up=warm_up),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_S,
+        timeout_keep_alive=30,
+        ws="none",
+    )
+    return uvicorn.Server(config)
+
+
+def run(host: str, port: int, *, names: Sequence[str] = (), open_browser: bool = True) -> None:
+    """Serve until interrupted."""
+    server = make_server(host, names)
+    with closing(listen(host, port)) as opened:
+        address = address_of(host, opened.getsockname()[1])
+        print(f"The workbench is at {address}   (Ctrl+C stops it)", flush=True)
+        if host.lower() not in LOOPBACK:
+            print(f"Other machines can reach it under {host}: there is no password.", flush=True)
+        if open_browser:
+            threading.Thread(target=_open_when_up, args=(server, address), daemon=True).start()
+        with suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean end
+            asyncio.run(server.serve(sockets=[opened]))
+    print("Stopped.", flush=True)
+
+
+def _open_when_up(server: uvicorn.Server, address: str) -> None:
+    while not server.started:
+        if server.should_exit:
+            return
+        time.sleep(0.05)
+    webbrowser.open(address)
+
+
+@contextmanager
+def running(*, warm_up: bool = False) -> Iterator[str]:
+    """A server in a thread of this process, on a free loopback port; its address."""
+    server = make_server("127.0.0.1", warm_up=warm_up)
+    with closing(listen("127.0.0.1", 0)) as opened:
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
+        thread.start()
+        try:
+            while not server.started and thread.is_alive():
+                time.sleep(0.01)
+            yield address_of("127.0.0.1", opened.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join()

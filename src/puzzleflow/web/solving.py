@@ -1,0 +1,136 @@
+"""Asking solvers: loaded once, sessions kept, grids guessed where none is given."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+
+from puzzleflow.core.errors import CannotSolve
+from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.puzzle import Puzzle, Solution
+from puzzleflow.core.types import ByteArray
+from puzzleflow.solvers.base import Session, Solver
+from puzzleflow.solvers.registry import DEFAULT_SOLVER, list_solvers, load_solver
+from puzzleflow.web.history import GridGuess
+
+KEPT_SESSIONS = 6
+STRIP_HANDICAP = 0.1  # a single row or column picks its few seams more freely than a grid
+Report = Callable[[str, float | None], None]
+
+
+class SolverShelf:
+    """Solvers by name, each loaded once for all workbenches."""
+
+    def __init__(self) -> None:
+        self._solvers: dict[str, Solver] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> Solver:
+        with self._lock:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            if name not in self._solvers:
+                self._solvers[name] = load_solver(name)
+            return self._solvers[name]
+
+    def names(self) -> list[str]:
+        """All names, the default first."""
+        others = (name for name in list_solvers() if name != DEFAULT_SOLVER)
+        return [DEFAULT_SOLVER, *others]
+
+    def warm_up(self) -> None:
+        """Load the default solver and let it solve a little, so that the first answer is quick."""
+        pieces = np.full((4, 32, 32, 4), 255, np.uint8)
+        pieces[..., 0] = np.arange(4)[:, None, None] * 60
+        puzzle = Puzzle(pieces, Grid(2, 2))
+        self.get(DEFAULT_SOLVER).prepare(puzzle).solve(seed=0, pinned={0: 0}, num_alternatives=2)
+
+
+class Sessions:
+    """Prepared sessions of one set of pieces: asking again costs only the search."""
+
+    def __init__(self, pieces: ByteArray) -> None:
+        self.pieces = pieces  # (N, h, w, 4), as small as solvers want them
+        self._kept: OrderedDict[tuple[str, Grid], Session] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, solver: Solver, grid: Grid) -> Session:
+        key = (solver.name, grid)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        session = solver.prepare(Puzzle(self.pieces, grid))
+        with self._lock:
+            self._kept[key] = session
+            while len(self._kept) > KEPT_SESSIONS:
+                self._kept.popitem(last=False)
+        return session
+
+
+def solve_on(
+    sessions: Sessions,
+    solver: Solver,
+    grid: Grid,
+    report: Report,
+    *,
+    pinned: dict[int, int],
+    seed: int,
+    num_alternatives: int,
+) -> Solution:
+    """One grid, one answer."""
+    report(f"Comparing {grid.num_pieces} pieces", 0.2)
+    session = sessions.get(solver, grid)
+    report("Laying the pieces", 0.6)
+    return session.solve(seed=seed, pinned=pinned, num_alternatives=num_alternatives)
+
+
+def guess_grid(
+    sessions: Sessions,
+    solver: Solver,
+    report: Report,
+    *,
+    seed: int,
+    num_alternatives: int,
+) -> tuple[Grid, Solution, tuple[GridGuess, ...]]:
+    """Try every grid the pieces can fill; the one with the least energy per seam.
+
+    A single row or column comes first only where it is better by a tenth.
+    """
+    grids = Grid.factorisations(len(sessions.pieces))
+    found: list[tuple[float, int, Grid, Solution, float | None]] = []
+    refusal: CannotSolve | None = None
+    for index, grid in enumerate(grids):
+        report(f"Trying {grid.rows} × {grid.cols}", index / len(grids))
+        try:
+            session = sessions.get(solver, grid)
+            solution = session.solve(seed=seed, num_alternatives=num_alternatives)
+        except CannotSolve as error:
+            refusal = error
+            continue
+        cost = cost_per_seam(solution, grid)
+        found.append((_rank(cost, grid), index, grid, solution, cost))
+    if not found:
+        raise refusal or CannotSolve("no grid can be filled with these pieces")
+    found.sort(key=lambda entry: entry[:2])  # ties and no energy: the most square one
+    ranking = tuple(GridGuess(grid, cost) for _, _, grid, _, cost in found)
+    return found[0][2], found[0][3], ranking
+
+
+def _rank(cost: float | None, grid: Grid) -> float:
+    if cost is None:
+        return math.inf
+    return cost + STRIP_HANDICAP * abs(cost) if 1 in grid.shape else cost
+
+
+def cost_per_seam(solution: Solution, grid: Grid) -> float | None:
+    """Energy over the number of seams, which makes grids comparable; None without energy."""
+    if solution.energy is None or not math.isfinite(solution.energy):
+        return None
+    seams = len(grid.neighbours(Direction.RIGHT)) + len(grid.neighbours(Direction.DOWN))
+    return solution.energy / max(seams, 1)

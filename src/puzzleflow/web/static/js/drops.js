@@ -1,0 +1,60 @@
+// Files that are dropped anywhere on the page or chosen: what they are decides what happens.
+
+import * as api from "./api.js";
+import { $, complain } from "./dom.js";
+
+const isZip = (file) => /\.zip$/i.test(file.name) || /zip/.test(file.type);
+
+/** Ask what one picture shows: "photo", "cut", or "" for neither. */
+function askWhat() {
+  const dialog = $("#what");
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) =>
+    dialog.addEventListener("close", () => resolve(dialog.returnValue), { once: true }),
+  );
+}
+
+/** Open `files` as `kind`: "photo", "cut", "pieces", "saved", or by what they are. */
+export async function openFiles(app, files, kind = null, cutting = {}) {
+  const given = [...files];
+  if (!given.length) return;
+  const problem = api.tooMuch(given, app.about.limits);
+  if (problem) {
+    complain(problem);
+    return;
+  }
+  if (!kind) {
+    if (given.length === 1 && isZip(given[0])) kind = "saved";
+    else if (given.length > 1) kind = "pieces";
+    else kind = await askWhat();
+  }
+  const [first] = given;
+  const openings = {
+    photo: ["Looking for fragments", () => api.openPhoto(first)],
+    cut: ["Cutting the picture", () => api.openCut(first, cutting)],
+    pieces: [`Reading ${given.length} pictures`, () => api.openPieces(given)],
+    saved: ["Opening the workbench", () => api.openSaved(first)],
+  };
+  if (openings[kind]) await app.open(...openings[kind]);
+}
+
+export function installDrops(app) {
+  let depth = 0;
+  const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  const show = (on) => ($("#dropping").hidden = !on);
+  addEventListener("dragenter", (event) => {
+    if (hasFiles(event)) show(++depth > 0);
+  });
+  addEventListener("dragleave", (event) => {
+    if (hasFiles(event)) show(--depth > 0);
+  });
+  addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+  addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    depth = 0;
+    show(false);
+    openFiles(app, event.dataTransfer.files);
+  });
+}
