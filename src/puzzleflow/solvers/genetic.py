@@ -20,7 +20,7 @@ from puzzleflow.core.errors import UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
-from puzzleflow.core.types import BoolArray, FloatArray, IntArray
+from puzzleflow.core.types import BoolArray, IntArray
 from puzzleflow.solvers.base import nearest_allowed
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
@@ -95,7 +95,11 @@ def genetic_layout(
     """
     evolution = evolution or Evolution()
     num_pieces = grid.num_pieces
-    stacked, unary = _finite_costs(costs, allowed)
+    costs = costs.tamed()
+    stacked = costs.stacked()
+    stacked[np.isinf(stacked)] = 0.0  # the diagonal, which no layout uses
+    dear = 1.0 + 4 * num_pieces * float(stacked.max())
+    unary = np.where(allowed, 0.0, dear)
     pins = Partial.of_pins(grid, allowed)
     movable = np.ones(num_pieces, dtype=bool)  # by position
     movable[pins.cells[:, 0] * grid.cols + pins.cells[:, 1]] = False
@@ -136,12 +140,3 @@ def _first_population(grid: Grid, allowed: BoolArray, population: int, seed: int
     layouts = np.tile(pinned_at, (population, 1))
     layouts[:, pinned_at == EMPTY] = rng.permuted(np.tile(rest, (population, 1)), axis=1)
     return layouts
-
-
-def _finite_costs(costs: SeamCosts, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """(4, N, N) costs and (N, N) costs of placements; what must not be is dearest of all."""
-    stacked = costs.stacked()
-    finite = np.isfinite(stacked)
-    largest = float(np.abs(stacked[finite]).max()) if finite.any() else 0.0
-    dear = (largest + 1.0) * 4 * len(allowed)
-    return np.where(finite, stacked, dear), np.where(allowed, 0.0, dear)

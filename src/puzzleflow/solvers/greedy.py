@@ -3,7 +3,8 @@
 Placer: from the piece with the most best buddies, lay the best fitting piece
 into the slot with the most neighbours. Segmenter: parts joined by best
 buddies. Shifter: keep the largest part, free to move, and lay the rest anew,
-until the share of best buddies among all seams no longer grows.
+until the share of best buddies among all seams (BBM) no longer grows. The
+whole is tried from several first pieces; the layout with the highest BBM wins.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from puzzleflow.core.grid import Grid
+from puzzleflow.core.assignment import invert
+from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, IntArray
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
 from puzzleflow.solvers.growth import EMPTY, Fits, Partial, complete
+
+NUM_TRIALS = 25
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,11 @@ class GreedySolver:
     """Greedy placement by best buddies.
 
     compatibility  "border" is the paper's reading, "alpha" the one for irregular pieces
+    num_trials     how many first pieces to try, those with the most best buddies first
     """
 
     compatibility: str = "border"
+    num_trials: int = NUM_TRIALS
 
     def __post_init__(self) -> None:
         check_compatibility(self.compatibility)
@@ -40,31 +46,54 @@ class GreedySolver:
         return "greedy" if self.compatibility == "border" else f"greedy-{self.compatibility}"
 
     def prepare(self, puzzle: Puzzle) -> SeamSession:
-        return prepare_seams(self.name, self.compatibility, puzzle, greedy_layout)
+        lay_out = partial(greedy_layout, num_trials=self.num_trials)
+        return prepare_seams(self.name, self.compatibility, puzzle, lay_out)
 
 
 greedy_alpha = partial(GreedySolver, compatibility="alpha")
 
 
-def greedy_layout(costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int = 0) -> Found:
-    """Place, segment and shift until the best-buddies metric stops growing.
+def greedy_layout(
+    costs: SeamCosts,
+    grid: Grid,
+    allowed: BoolArray,
+    seed: int = 0,
+    *,
+    num_trials: int = NUM_TRIALS,
+) -> Found:
+    """Place, segment and shift until the best-buddies metric stops growing; best trial wins.
 
     allowed  (N, N) placements that may be used; the seed changes nothing
     """
     fits = Fits.of(costs)
     pins = Partial.of_pins(grid, allowed)
-    start = pins if pins.anchored else _seed_piece(fits)
-    best = complete(grid, fits, start, allowed)
-    best_metric = best_buddies_metric(fits, grid, best)
-    trace = [best]
-    while True:
-        start = _largest_segment(fits, grid, best, pins)
-        candidate = complete(grid, fits, start, allowed)
-        metric = best_buddies_metric(fits, grid, candidate)
-        if metric <= best_metric:
-            return Found(best, trace=np.stack(trace))
-        best, best_metric = candidate, metric
-        trace.append(best)
+    origin = np.zeros((1, 2), dtype=np.int64)
+    starts = [Partial(np.array([piece]), origin) for piece in _first_pieces(fits)[:num_trials]]
+    best: list[IntArray] = []
+    best_quality = (-1.0, -1.0)
+    for start in [pins] if pins.anchored else starts:
+        steps = _refined(fits, grid, allowed, pins, start)
+        quality = (best_buddies_metric(fits, grid, steps[-1]), _mean_fit(fits, grid, steps[-1]))
+        if quality > best_quality:
+            best, best_quality = steps, quality
+    return Found(best[-1], trace=np.stack(best))
+
+
+def _refined(
+    fits: Fits, grid: Grid, allowed: BoolArray, pins: Partial, start: Partial
+) -> list[IntArray]:
+    """The layouts grown from ``start``, each with more best buddies than the one before."""
+    steps = [complete(grid, fits, start, allowed)]
+    metric = best_buddies_metric(fits, grid, steps[0])
+    while metric < 1:
+        segment = _largest_segment(fits, grid, steps[-1], pins)
+        candidate = complete(grid, fits, segment, allowed)
+        candidate_metric = best_buddies_metric(fits, grid, candidate)
+        if candidate_metric <= metric:
+            break
+        metric = candidate_metric
+        steps.append(candidate)
+    return steps
 
 
 def best_buddies_metric(fits: Fits, grid: Grid, position_of: IntArray) -> float:
@@ -73,13 +102,23 @@ def best_buddies_metric(fits: Fits, grid: Grid, position_of: IntArray) -> float:
     return float(kept.mean()) if kept.size else 1.0
 
 
-def _seed_piece(fits: Fits) -> Partial:
-    """The piece with the most best buddies; among equals, the one that fits them best."""
+def _mean_fit(fits: Fits, grid: Grid, position_of: IntArray) -> float:
+    """Mean mutual compatibility over all seams; 1 where there is no seam."""
+    piece_at = invert(position_of)
+    fit = [
+        fits.mutual[direction][tuple(piece_at[grid.neighbours(direction)].T)]
+        for direction in (Direction.RIGHT, Direction.DOWN)
+    ]
+    joined = np.concatenate(fit)
+    return float(joined.mean()) if joined.size else 1.0
+
+
+def _first_pieces(fits: Fits) -> IntArray:
+    """(N,) pieces with the most best buddies first; among equals, those that fit them best."""
     has_buddy = fits.buddy != EMPTY  # (4, N)
     fit = np.take_along_axis(fits.mutual, np.maximum(fits.buddy, 0)[..., None], axis=2)[..., 0]
     total = (fit * has_buddy).sum(axis=0)  # (N,)
-    piece = np.lexsort((-total, -has_buddy.sum(axis=0)))[0]
-    return Partial(np.array([piece]), np.zeros((1, 2), dtype=np.int64))
+    return np.lexsort((-total, -has_buddy.sum(axis=0)))
 
 
 def _largest_segment(fits: Fits, grid: Grid, position_of: IntArray, pins: Partial) -> Partial:

@@ -36,14 +36,13 @@ class Fits:
     @classmethod
     def of(cls, costs: SeamCosts) -> Fits:
         """exp(−D / 25th percentile of D(i, ·, d)), and who is whose best."""
-        stacked = costs.stacked()  # (4, N, N)
+        stacked = costs.tamed().stacked()  # (4, N, N)
         num_pieces = costs.num_pieces
         if num_pieces == 1:
             return cls(np.zeros((4, 1, 1)), np.full((4, 1), EMPTY))
         others = stacked[:, ~np.eye(num_pieces, dtype=bool)].reshape(4, num_pieces, -1)
         scale = np.percentile(others, PERCENTILE, axis=2, keepdims=True)  # (4, N, 1)
-        scale = np.where(np.isfinite(scale), np.maximum(scale, 1e-12), 1.0)
-        compatibility = np.exp(-stacked / scale)
+        compatibility = np.exp(-stacked / np.maximum(scale, 1e-12))
         back = compatibility[[direction.opposite for direction in Direction]].swapaxes(1, 2)
         best = stacked.argmin(axis=2)  # (4, N); lowest cost = highest compatibility in a row
         returned = np.take_along_axis(best[[d.opposite for d in Direction]], best, axis=1)
@@ -101,9 +100,11 @@ def complete(grid: Grid, fits: Fits, start: Partial, allowed: BoolArray) -> IntA
     """``position_of`` of the whole layout, grown greedily from ``start``.
 
     Slots with the most occupied neighbours come first; of all their
-    candidates, the piece with the highest mean compatibility to these
-    neighbours is laid, best buddies first among equals. What stands against
-    ``allowed`` is repaired at the end with the fewest moves.
+    candidates, the piece with the most best buddies among these neighbours is
+    laid, and among equals the one with the highest mean compatibility to them
+    (Pomeranz's order; compatibility first, as the supplement may be read, is
+    worse). What stands against ``allowed`` is repaired at the end with the
+    fewest moves.
     """
     rows, cols = grid.shape
     canvas = np.full((2 * rows + 1, 2 * cols + 1), EMPTY)  # a free line on every side
@@ -169,7 +170,7 @@ def _grow(
                         score += mutual[towards[n], neighbour[n], piece]
                         buddies += buddy[towards[n], neighbour[n]] == piece
                     score /= num
-                    if num > most or (score, buddies) > (best_score, best_buddies):
+                    if num > most or (buddies, score) > (best_buddies, best_score):
                         most, best_score, best_buddies = num, score, buddies
                         best_piece, best_row, best_col = piece, row, col
         if best_piece < 0:

@@ -57,6 +57,7 @@ linear_alpha = partial(LinearSolver, compatibility="alpha")
 
 def linear_layout(costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int = 0) -> Found:
     """Rounds of proposals, program and joining; the seed changes nothing."""
+    costs = costs.tamed()
     groups = Components.single(grid, allowed)
     right, down = rival_ratio(costs.right), rival_ratio(costs.down)
     all_ratios = np.stack([right, down, right.T, down.T])  # (4, N, N) by direction

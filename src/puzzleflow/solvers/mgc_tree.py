@@ -55,6 +55,7 @@ def tree_layout(
     costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int = 0, *, fit_frame: bool = True
 ) -> Found:
     """The spanning tree as a layout; the seed changes nothing."""
+    costs = costs.tamed()
     seams = seams_by_ratio(costs)
     tree = Components.single(grid, allowed).joined(seams, grid, allowed, fit_frame=fit_frame)
     start = tree.largest().trimmed(grid)

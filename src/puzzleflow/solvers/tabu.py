@@ -63,8 +63,8 @@ def tabu_layout(
     num_starts: int = 4,
 ) -> Found:
     """The best layout of ``num_starts`` searches of ``num_steps`` · N exchanges."""
-    energy = costs.energy(grid)
-    right, down = _finite(energy.right), _finite(energy.down)
+    energy = costs.tamed().energy(grid)
+    right, down = energy.right, energy.down
     state = random_state(seed, "tabu")
     rng = np.random.default_rng(state)
     found: list[tuple[float, IntArray, IntArray]] = []
@@ -79,15 +79,6 @@ def tabu_layout(
     layouts = [invert(piece_at) for _, piece_at, _ in found]
     trace = np.stack([invert(piece_at) for piece_at in found[0][2]])
     return Found(layouts[0], trace=trace, others=tuple(layouts[1:]))
-
-
-def _finite(costs: FloatArray) -> FloatArray:
-    """Infinite costs replaced by one that no sum of finite ones outweighs."""
-    finite = np.isfinite(costs)
-    if finite.all():
-        return costs
-    largest = float(np.abs(costs[finite]).max()) if finite.any() else 0.0
-    return np.where(finite, costs, (largest + 1.0) * len(costs) * 4)
 
 
 @compiled

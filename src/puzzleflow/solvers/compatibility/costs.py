@@ -39,6 +39,21 @@ class SeamCosts:
     def num_pieces(self) -> int:
         return len(self.right)
 
+    def tamed(self) -> SeamCosts:
+        """The same order without negative or infinite costs off the diagonal.
+
+        All costs are raised until none is negative, which changes no layout's
+        rank; infinite ones become dearer than any sum of the others.
+        """
+        both = np.stack([self.right, self.down])  # (2, N, N)
+        finite = both[np.isfinite(both)]
+        if not finite.size:
+            return SeamCosts(np.ones_like(self.right), np.ones_like(self.down))
+        raised = both - min(0.0, float(finite.min()))
+        dear = 4 * self.num_pieces * (1.0 + float(raised[np.isfinite(raised)].max()))
+        raised[~np.isfinite(raised)] = dear
+        return SeamCosts(raised[0], raised[1])
+
     def stacked(self) -> FloatArray:
         """(4, N, N): ``[d, i, j]`` is the cost of j lying in direction d of i."""
         by_direction = {

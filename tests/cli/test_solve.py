@@ -1,0 +1,124 @@
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from puzzleflow.cli.main import main
+from puzzleflow.cli.solve import file_stem
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.rng import child_rng
+from puzzleflow.pictures import read_picture
+from puzzleflow.storage.folder import write_folder
+from puzzleflow.storage.gap_writer import write_gap_split
+from puzzleflow.storage.layout import read_layout
+
+GRID = Grid(2, 2)
+
+
+def make_puzzle(seed, puzzle_id=""):
+    """A smooth 2x2 picture that every sound solver puts together."""
+    y, x = np.mgrid[:32, :32]
+    picture = np.stack([8 * y, 8 * x, 4 * (x + y)], axis=-1).astype(np.uint8)
+    cells = picture.reshape(2, 16, 2, 16, 3).swapaxes(1, 2).reshape(4, 16, 16, 3)
+    pieces = np.concatenate([cells, np.full_like(cells[..., :1], 255)], axis=-1)
+    truth = child_rng(seed, "solve").permutation(4)
+    return Puzzle(pieces[truth], GRID, truth, puzzle_id=puzzle_id)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["puzzleflow", "solve", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        told = capsys.readouterr()
+        return stopped.value.code or 0, told.out, told.err
+
+    return call
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_gap_split(tmp_path / "test", [make_puzzle(seed) for seed in range(3)], 3, GRID, 16)
+    return tmp_path / "test"
+
+
+def test_solves_a_data_set_and_scores_it(run, data, tmp_path):
+    out = tmp_path / "out"
+    status, told, _ = run(data, "--solver", "greedy-alpha", "--out", out, "--alternatives", 2)
+    assert status == 0
+    assert "PA 100.0%" in told
+    layouts = sorted(out.glob("*.layout.json"))
+    assert len(layouts) == 3
+    saved = read_layout(layouts[1])
+    assert np.array_equal(saved.position_of, make_puzzle(1).truth)
+    assert saved.solver == "greedy-alpha"
+    stem = layouts[0].name.removesuffix(".layout.json")
+    picture = read_picture(out / f"{stem}.png")
+    assert picture.shape == (32, 32, 3)
+    assert picture[31, 31].tolist() == [248, 248, 248]
+    confidence = json.loads((out / f"{stem}.confidence.json").read_text())
+    assert len(confidence["pieces"]) == 4
+    assert np.shape(confidence["right_seams"]) == (2, 1)
+    assert confidence["alternatives"][0]["position_of"] == make_puzzle(0).truth.tolist()
+    assert (out / f"{stem}.confidence.png").exists()
+
+
+def test_pins_by_name_and_number_are_honoured_and_marked(run, tmp_path):
+    puzzle = make_puzzle(5)
+    write_folder(tmp_path / "pieces", puzzle)
+    names = sorted(path.name for path in (tmp_path / "pieces").glob("*.png"))
+    out = tmp_path / "out"
+    pins = ["--pin", f"{names[0]}=1,1", "--pin", "1=0,1"]
+    status, *_ = run(tmp_path / "pieces", "--solver", "greedy", "--grid", "2x2", "-o", out, *pins)
+    assert status == 0
+    saved = read_layout(next(out.glob("*.layout.json")))
+    assert saved.position_of[:2].tolist() == [3, 1]
+    assert saved.pinned == {0, 1}
+
+
+def test_trace_is_an_animation(run, data, tmp_path):
+    from PIL import Image
+
+    out = tmp_path / "out"
+    assert run(data, "--solver", "tabu", "-o", out, "--trace", "--limit", 2)[0] == 0
+    for path in out.glob("*.trace.webp"):
+        with Image.open(path) as image:
+            assert image.n_frames > 1
+    assert len(list(out.glob("*.layout.json"))) == 2
+    assert list(out.glob("*.trace.webp"))
+
+
+def test_index_picks_one_puzzle_and_seeds_repeat(run, data, tmp_path):
+    answers = []
+    for out in (tmp_path / "a", tmp_path / "b"):
+        run(data, "--solver", "random", "-o", out, "--index", 2, "--seed", 9)
+        answers.append(read_layout(next(out.glob("*.layout.json"))).position_of)
+        assert len(list(out.glob("*.layout.json"))) == 1
+    assert np.array_equal(*answers)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--solver", "nose"], "unknown solver"),
+        (["--solver", "greedy", "--pin", "0=0,0"], "--index"),
+        (["--solver", "greedy", "--index", "0", "--pin", "0:0,0"], "PIECE=ROW,COL"),
+        (["--solver", "greedy", "--index", "0", "--pin", "0=2,0"], "no such cell"),
+        (["--solver", "greedy", "--index", "0", "--pin", "nose=0,0"], "no piece"),
+        (["--solver", "greedy", "--index", "0", "--pin", "1=0,0", "--pin", "1=0,1"], "twice"),
+        (["--solver", "greedy", "--index", "3"], "no puzzle 3"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(run, data, tmp_path, arguments, message):
+    status, _, told = run(data, "-o", tmp_path / "out", *arguments)
+    assert status == 2
+    assert message in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_file_stems_are_safe():
+    assert file_stem("../../etc/passwd", 3) == "00003_etc_passwd"
+    assert file_stem("", 12) == "00012"
