@@ -17,6 +17,8 @@ MAX_ATTEMPTS = 100
 
 _GENERATORS = {
     "vae": "puzzleflow.generation.vae_fragments:VAEFragments",
+    "vae-prior": "puzzleflow.generation.vae_fragments:PriorFragments",
+    "outline": "puzzleflow.generation.outline_fragments:OutlineFragments",
 }
 
 
@@ -36,12 +38,12 @@ def list_fragment_generators() -> list[str]:
     return sorted(_GENERATORS)
 
 
-def fragment_generator(name: str = "vae") -> FragmentGenerator:
-    """A generator with its bundled weights."""
+def fragment_generator(name: str = "vae", weights: str | None = None) -> FragmentGenerator:
+    """A generator with its bundled weights, or with those of a file."""
     if name not in _GENERATORS:
         raise UnknownName("fragment generator", name, _GENERATORS)
     module, _, attribute = _GENERATORS[name].partition(":")
-    generator: FragmentGenerator = getattr(import_module(module), attribute)()
+    generator: FragmentGenerator = getattr(import_module(module), attribute)(weights)
     return generator
 
 

@@ -21,7 +21,10 @@ CHUNK = 16
 
 
 class VAEFragments:
-    """Latent from N(0, I), decoder, published post-processing.
+    """Latents where the training masks lie, decoder, published post-processing.
+
+    Latents come from one Gaussian with the mean and covariance of the training
+    masks' codes; ``PriorFragments`` draws them from N(0, I) instead.
 
     Sums of floats depend on how the work is cut, so latents always go through
     the decoder in chunks of the same size, filled up with zeros, on one
@@ -33,6 +36,8 @@ class VAEFragments:
     def __init__(self, weights: str | Path | None = None) -> None:
         self.decoder = load_decoder(weights or bundled_weights(WEIGHTS))
         self.decoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.latent_mean = self.decoder.latent_mean.double().numpy()
+        self.latent_factor = self.decoder.latent_factor.double().numpy()
         self.rejected = 0
 
     def masks(self, seeds: Sequence[int]) -> BoolArray:
@@ -42,11 +47,14 @@ class VAEFragments:
         return masks
 
     def _draw(self, seeds: list[int], attempt: int) -> BoolArray:
-        latent = self.decoder.config.latent
-        codes = np.stack(
-            [child_rng(seed, "fragment", attempt).standard_normal(latent) for seed in seeds]
-        )
+        codes = np.stack([self.code(child_rng(seed, "fragment", attempt)) for seed in seeds])
         return np.stack([finish(output) for output in self.decode(codes.astype(np.float32))])
+
+    def code(self, rng: np.random.Generator) -> FloatArray:
+        """(D,) latent."""
+        normal = rng.standard_normal(len(self.latent_mean))
+        drawn: FloatArray = self.latent_mean + self.latent_factor @ normal
+        return drawn
 
     def decode(self, codes: FloatArray) -> FloatArray:
         """(N, D) latents to (N, H, W) probabilities."""
@@ -61,6 +69,16 @@ class VAEFragments:
                 logits = self.decoder(torch.from_numpy(padded))  # (CHUNK, 1, H, W)
                 outputs[start : start + len(part)] = torch.sigmoid(logits)[: len(part), 0].numpy()
         return outputs
+
+
+class PriorFragments(VAEFragments):
+    """The same decoder with latents from N(0, I), for comparison."""
+
+    name = "vae-prior"
+
+    def code(self, rng: np.random.Generator) -> FloatArray:
+        """(D,) latent."""
+        return rng.standard_normal(len(self.latent_mean))
 
 
 @contextmanager

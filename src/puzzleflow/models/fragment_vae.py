@@ -80,6 +80,11 @@ class MaskDecoder(nn.Module):
             layers += [_doubling(before, width), nn.BatchNorm2d(width), nn.ReLU()]
         layers.append(_doubling(widths[-2], 1))
         self.convolutions = nn.Sequential(*layers)
+        # where the training masks lie in latent space: mean + factor @ N(0, I)
+        self.latent_mean: Tensor
+        self.latent_factor: Tensor
+        self.register_buffer("latent_mean", torch.zeros(config.latent))
+        self.register_buffer("latent_factor", torch.eye(config.latent))
 
     def forward(self, latent: Tensor) -> Tensor:
         """(B, D) to logits (B, 1, H, W); their sigmoid is the published output."""
@@ -107,6 +112,21 @@ class FragmentVAE(nn.Module):
         mean, log_variance = self.encoder(masks)
         latent = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)  # (B, D)
         return self.decoder(latent), mean, log_variance
+
+    @torch.inference_mode()
+    def fit_latents(self, masks: Tensor, batch: int = 64) -> None:
+        """Set the decoder's latent Gaussian to the aggregate posterior of (N, 1, H, W) masks.
+
+        At the published number of steps the codes of real masks fill only a
+        part of N(0, I), and draws from the rest decode to torn blobs.
+        """
+        self.eval()
+        encoded = [self.encoder(part) for part in torch.split(masks, batch)]
+        means = torch.cat([mean for mean, _ in encoded]).double()  # (N, D)
+        variances = torch.cat([log.exp() for _, log in encoded]).double()  # (N, D)
+        covariance = torch.cov(means.T) + torch.diag(variances.mean(dim=0))
+        self.decoder.latent_mean.copy_(means.mean(dim=0))
+        self.decoder.latent_factor.copy_(torch.linalg.cholesky(covariance))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray
 from puzzleflow.files import write_json, write_text
-from puzzleflow.models.checkpoint import load_weights, restore, save_weights
+from puzzleflow.models.checkpoint import restore, save_weights
 from puzzleflow.models.fragment_vae import (
     VAE_KIND,
     FragmentVAE,
@@ -31,7 +31,16 @@ from puzzleflow.models.fragment_vae import (
     save_decoder,
     vae_loss,
 )
+from puzzleflow.training.board import Board
 from puzzleflow.training.mask_split import MaskSplit, split_masks
+from puzzleflow.training.state import (
+    load_state,
+    optimizer_tensors,
+    prefixed,
+    restore_optimizer,
+    save_state,
+    under,
+)
 
 STATE = "state.safetensors"
 METRICS = "metrics.jsonl"
@@ -100,6 +109,7 @@ class FragmentRun:
         elif state.exists():
             raise InputError(f"{self.folder} holds a run already: resume it or choose another")
         write_json(self.folder / "split.json", _named(self.split, names))
+        self.board = Board(self.folder / "tensorboard", first_step=self.progress.epoch + 1)
 
     def run(self, report: Callable[[dict[str, float]], None] = lambda row: None) -> Progress:
         """Train until validation stops improving; ``report`` sees each epoch's figures."""
@@ -109,6 +119,7 @@ class FragmentRun:
             self._log()
             self._save()
             report(row)
+        self.board.close()
         return self.progress
 
     def _epoch(self, epoch: int) -> dict[str, float]:
@@ -161,56 +172,41 @@ class FragmentRun:
     def _log(self) -> None:
         lines = "".join(json.dumps(row) + "\n" for row in self.history)
         write_text(self.folder / METRICS, lines)
+        self.board.add_scalars(self.history[-1])
 
     def _save(self) -> None:
         """Best weights for use, and everything for going on: state last."""
         settings = {**self.description, **asdict(self.progress)}
-        best = FragmentVAE(self.model.config)
+        best = FragmentVAE(self.model.config).to(self.device)
         best.load_state_dict(self.best)
-        config: dict[str, Any] = {
+        best.fit_latents(self._batch(np.array(self.split.train)))
+        config = {
             "kind": VAE_KIND,
             "model": asdict(self.model.config),
             "training": settings,
         }
-        save_weights(self.folder / WEIGHTS, self.best, config)
+        save_weights(self.folder / WEIGHTS, best.state_dict(), config)
         save_decoder(self.folder / DECODER, best, settings)
-        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
-        tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
-        for index, moments in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"adam.{index}.{name}": tensor for name, tensor in moments.items()}
-        config |= {"kind": "fragment_vae_run", "history": self.history}
-        save_weights(self.folder / STATE, tensors, config)
+        tensors = prefixed("model", self.model.state_dict()) | prefixed("best", self.best)
+        tensors |= optimizer_tensors(self.optimizer)
+        save_state(self.folder / STATE, tensors, settings | {"history": self.history})
 
     def _load(self, path: Path) -> None:
-        tensors, config = load_weights(path)
-        settings = config.get("training", {})
+        tensors, settings = load_state(path)
         for name, value in self.description.items():
             if settings.get(name) != value:
                 raise InputError(
-                    f"{path}: this run had other {name}: {settings.get(name)}, not {value}"
+                    f"{path}: this run had another {name}: {settings.get(name)}, not {value}"
                 )
-        restore(self.model, _below(tensors, "model."), path)
-        self.best = _below(tensors, "best.")
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _below(tensors, "adam.").items():
-            index, _, moment = name.partition(".")
-            moments.setdefault(int(index), {})[moment] = tensor
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        self.history = config["history"]
+        restore(self.model, under("model", tensors), path)
+        self.best = under("best", tensors)
+        restore_optimizer(self.optimizer, tensors)
+        self.history = settings["history"]
         self.progress = Progress(**{name: settings[name] for name in asdict(self.progress)})
 
 
 def _copy(model: torch.nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
-
-
-def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
 
 
 def _named(split: MaskSplit, names: list[str]) -> dict[str, list[str]]:

@@ -1,0 +1,182 @@
+"""``puzzleflow shapes``: train, sample and validate fragment generators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from puzzleflow.core.types import BoolArray
+    from puzzleflow.sources.masks import MaskFolder
+
+
+def register(app: typer.Typer) -> None:
+    """Add the ``shapes`` group."""
+    group = typer.Typer(help="Fragment shapes: train, sample and validate generators.")
+    group.command("train")(train)
+    group.command("sample")(sample)
+    group.command("validate")(validate)
+    app.add_typer(group, name="shapes")
+
+
+def train(
+    masks: Path = typer.Option(..., help="Folder of mask pictures, with its subfolders."),
+    out: Path = typer.Option(..., help="Folder for state, log, curves and weights."),
+    generator: str = typer.Option("vae", help="vae (the paper's) or outline."),
+    resume: bool = typer.Option(False, help="Go on with the run in OUT."),
+    epochs: int = typer.Option(300, help="vae: stop at the latest after so many."),
+    patience: int = typer.Option(15, help="vae: stop after so many without improvement."),
+    seed: int = typer.Option(0, help="Split, first weights and order."),
+    threads: int = typer.Option(0, help="Threads of a VAE run; 0 leaves it to torch."),
+    device: str = typer.Option("cpu", help="vae: cpu, cuda, ..."),
+) -> None:
+    """Train a generator on a folder of real outlines.
+
+    Stop a VAE run with Ctrl-C; --resume repeats the rest exactly.
+    """
+    from puzzleflow.core.errors import UnknownName
+    from puzzleflow.generation.fragments import list_fragment_generators
+
+    folder = _read(masks, stretch=True)
+    if generator == "outline":
+        from puzzleflow.training.outline_fit import fit_outline_run
+
+        fit_outline_run(out, folder.masks, folder.names, seed=seed, report=typer.echo)
+        return
+    if generator != "vae":
+        raise UnknownName("fragment generator", generator, list_fragment_generators())
+    import torch
+
+    from puzzleflow.evaluation.shape_figures import draw_losses
+    from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
+
+    if threads > 0:
+        torch.set_num_threads(threads)
+    recipe = FragmentTraining(max_epochs=epochs, patience=patience, seed=seed)
+    run = FragmentRun(out, folder.masks, folder.names, recipe, resume=resume, device=device)
+    parts = (run.split.train, run.split.validation, run.split.test)
+    typer.echo("masks: {} to train, {} to choose, {} held out".format(*map(len, parts)))
+
+    def report(row: dict[str, float]) -> None:
+        draw_losses(out / "losses.png", run.history)
+        best = run.progress.best_epoch == row["epoch"]
+        typer.echo(
+            f"epoch {row['epoch']:.0f}: train {row['train_loss']:.1f}, "
+            f"validation {row['validation_loss']:.1f}{' (best)' if best else ''}"
+        )
+
+    progress = run.run(report)
+    typer.echo(
+        f"{out / DECODER}: epoch {progress.best_epoch}, validation loss "
+        f"{progress.best_validation:.2f} (the paper states 1623.76 on its own masks)"
+    )
+
+
+def sample(
+    out: Path = typer.Option(..., help="New folder of PNGs, or a file that ends in .npz."),
+    count: int = typer.Option(1000, "-n", "--count", min=1, help="Number of masks."),
+    seed: int = typer.Option(0, min=0, help="The same seed gives the same masks."),
+    generator: str = typer.Option("vae", help="vae (the paper's) or outline."),
+    weights: Path | None = typer.Option(None, help="Weights other than the bundled ones."),
+    workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
+) -> None:
+    """Draw masks: 128x128, white = material."""
+    import numpy as np
+
+    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.core.errors import OutputError
+    from puzzleflow.files import atomic_path
+    from puzzleflow.generation.sampling import sample_masks
+    from puzzleflow.pictures import write_picture
+
+    packed = out.suffix.lower() == ".npz"
+    if not packed and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise OutputError(f"{out}: expected a new or empty folder")
+    chunks: list[BoolArray] = []
+    done = rejected = 0
+    path = None if weights is None else str(weights)
+    drawn = sample_masks(generator, count, seed, weights=path, num_workers=workers)
+    with stage_progress() as on_progress:
+        for masks, again in drawn:
+            rejected += again
+            if packed:
+                chunks.append(masks)
+            else:
+                for index, mask in enumerate(masks, start=done):
+                    write_picture(out / f"{index:06d}.png", mask.astype(np.uint8) * np.uint8(255))
+            done += len(masks)
+            on_progress("masks", done, count)
+    if packed:
+        with atomic_path(out) as temporary, temporary.open("wb") as stream:
+            np.savez_compressed(stream, masks=np.concatenate(chunks))
+    typer.echo(f"{out}: {count} masks of {generator!r}, seed {seed}")
+    typer.echo(f"{rejected} degenerate samples were rejected and drawn again")
+
+
+def validate(
+    real: Path = typer.Option(..., help="Folder of real masks."),
+    generated: Path | None = typer.Option(None, help="Folder of generated masks to judge."),
+    generator: list[str] = typer.Option(
+        ["vae", "outline"], help="Without --generated: generators to draw from."
+    ),
+    out: Path = typer.Option(Path("shapes_validation"), help="Folder of the report."),
+    part: str = typer.Option(
+        "test", help="Compare with the test, validation or train part, or with all real masks."
+    ),
+    count: int = typer.Option(1000, "-n", "--count", min=10, help="Masks to draw."),
+    seed: int = typer.Option(0, min=0, help="Of the drawn masks."),
+    split_seed: int = typer.Option(0, help="Of the split; the bundled weights used 0."),
+    workers: int = typer.Option(-1, help="Processes that draw; -1 takes every core."),
+) -> None:
+    """Compare generated with real outlines: tables, distances, figures."""
+    import numpy as np
+
+    from puzzleflow.core.errors import UnknownName
+    from puzzleflow.evaluation.shape_report import as_json, validate_shapes, write_shape_report
+    from puzzleflow.generation.sampling import sample_masks
+    from puzzleflow.training.mask_split import split_masks
+
+    folder = _read(real, stretch=True)
+    masks = folder.masks
+    if part == "all":
+        chosen = training = np.arange(len(masks))
+    else:
+        split = split_masks(folder.names, split_seed)
+        parts = {"train": split.train, "validation": split.validation, "test": split.test}
+        if part not in parts:
+            raise UnknownName("part", part, [*parts, "all"])
+        chosen, training = np.array(parts[part]), np.array(split.train)
+    sets: dict[str, BoolArray] = {}
+    notes = {"part of the real masks": part}
+    if generated is not None:
+        sets["generated"] = _read(generated, stretch=False).masks
+    else:
+        for name in dict.fromkeys(generator):
+            drawn = list(sample_masks(name, count, seed, num_workers=workers))
+            sets[name] = np.concatenate([chunk for chunk, _ in drawn])
+            notes[f"rejected samples of {name}"] = str(sum(again for _, again in drawn))
+    report = validate_shapes(
+        masks[chosen],
+        sets,
+        masks[training],
+        real_name=f"{part} part of {len(masks)}",
+        held_out=part in ("test", "validation"),
+    )
+    write_shape_report(out, report, {"real": masks[chosen], **sets}, notes)
+    for name, group in as_json(report)["generated"].items():
+        typer.echo(f"{name}: difference of means, KS distance")
+        for feature, row in group["features"].items():
+            typer.echo(f"  {feature:13} {row['difference_percent']:+6.1f} %  {row['ks']:.3f}")
+    typer.echo(f"{out / 'validation.md'}")
+
+
+def _read(folder: Path, *, stretch: bool) -> MaskFolder:
+    """Masks of a folder; what was done to them is said on stderr."""
+    from puzzleflow.sources.masks import read_masks
+
+    found = read_masks(folder, stretch=stretch)
+    for note in found.notes():
+        typer.echo(f"{folder}: {note}", err=True)
+    return found
