@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -318,6 +319,21 @@ def test_the_card(make_pictures: MakePictures, tmp_path: Path) -> None:
     statistics = json.loads((tmp_path / "out" / "statistics.json").read_text())
     assert 0.3 < statistics["material_share"]["mean"] < 0.6
     assert not (tmp_path / "out" / ".work").exists()
+
+
+def test_memory_does_not_grow_with_the_set(make_pictures: MakePictures, tmp_path: Path) -> None:
+    request = replace(
+        SMALL, piece_px=64, compression="none", erosion="none", per_picture=60, splits="1/0/0"
+    )
+    images = make_pictures(4)
+    tracemalloc.start()
+    try:
+        statistics = generate_set(images, tmp_path / "out", request)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert statistics["splits"]["train"]["bytes"] > 15e6
+    assert peak < 6e6
 
 
 @pytest.mark.parametrize(

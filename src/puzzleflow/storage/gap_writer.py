@@ -88,7 +88,9 @@ class GapCodec:
         num_pieces_bytes, num_reference_bytes = _PARTS.unpack_from(payload)
         first = _PARTS.size + num_pieces_bytes
         second = first + num_reference_bytes
-        truth = np.frombuffer(payload, "<i8", offset=second) if self.labels else None
+        truth = None
+        if self.labels:  # a copy: a view would keep the whole payload in memory
+            truth = np.frombuffer(payload, "<i8", offset=second).astype(np.int64)
         return payload[_PARTS.size : first], payload[first:second], truth
 
 
