@@ -1,0 +1,114 @@
+"""The plain ground of a photograph: a smooth polynomial, fitted to what surely is ground.
+
+The first fit sees the margins alone, where a careful photograph shows only
+ground; the next ones see every pixel that the fit before explained. Both are
+robust: fragments in the margin, shadows and dust weigh nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
+from puzzleflow.pictures import resize
+
+FIT_PX = 160  # the long side of what is fitted: light has no finer detail
+MARGIN_PART = 0.04  # of the short side
+PLAIN_LEVELS = 5.0  # a finer spread than this is taken for light, not for something else
+ROUNDS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Colour of the ground everywhere: one polynomial in (y, x) for each channel.
+
+    coefficients  (T, 3) float64 over the terms of :func:`_terms`
+    degree        of the polynomial
+    spread        robust standard deviation of the margins about it, in levels
+    """
+
+    coefficients: FloatArray
+    degree: int
+    spread: float
+
+    def colours(self, height: int, width: int) -> FloatArray:
+        """(height, width, 3) float32 levels for a picture of that size."""
+        return self.rows(height, width, 0, height)
+
+    def rows(self, height: int, width: int, first: int, last: int) -> FloatArray:
+        """(last - first, width, 3) float32: some rows of a picture of height x width."""
+        return self.window(height, width, (first, 0, last - first, width))
+
+    def window(self, height: int, width: int, bbox: tuple[int, int, int, int]) -> FloatArray:
+        """(h, w, 3) float32 of the window (top, left, h, w) of a picture of height x width."""
+        top, left, rows, cols = bbox
+        y = _coordinates(height)[top : top + rows]
+        x = _coordinates(width)[left : left + cols]
+        planes = np.zeros((rows, cols, 3), np.float32)
+        for (power_y, power_x), weights in zip(_terms(self.degree), self.coefficients, strict=True):
+            plane = np.outer(y**power_y, x**power_x).astype(np.float32)  # (h, w)
+            planes += plane[..., None] * weights.astype(np.float32)
+        return np.clip(planes, 0, 255)
+
+
+def fit_ground(pixels: ByteArray) -> Ground:
+    """The ground of a (H, W, 3) photograph."""
+    small = resize(pixels, *_fit_size(*pixels.shape[:2])).astype(np.float64)
+    height, width = small.shape[:2]
+    margin = _margin(height, width)
+    ground = _fit(small, margin, degree=2)
+    for degree in (2, 3, 3):
+        distance = np.linalg.norm(small - ground.colours(height, width), axis=-1)
+        plain = distance < 3 * max(ground.spread, PLAIN_LEVELS)
+        if plain.mean() < 0.1:
+            break
+        ground = _fit(small, plain, degree)
+    return ground
+
+
+def _fit(small: FloatArray, chosen: BoolArray, degree: int) -> Ground:
+    """Least squares over the ``chosen`` pixels, weighed by Tukey's biweight."""
+    height, width = small.shape[:2]
+    y = np.repeat(_coordinates(height), width)[chosen.ravel()]
+    x = np.tile(_coordinates(width), height)[chosen.ravel()]
+    design = np.stack([y**i * x**j for i, j in _terms(degree)], axis=1)  # (P, T)
+    colours = small[chosen]  # (P, 3)
+    centre = np.median(colours, axis=0)
+    residual = np.linalg.norm(colours - centre, axis=1)  # (P,)
+    coefficients = np.zeros((design.shape[1], 3))
+    coefficients[0] = centre
+    spread = 0.0
+    for _ in range(ROUNDS):
+        spread = float(np.median(residual)) / 1.54  # of three channels, one spread each
+        scale = 4.7 * max(spread, 0.5)
+        weights = np.clip(1 - (residual / scale) ** 2, 0, None) ** 2
+        if np.count_nonzero(weights) <= 2 * design.shape[1]:
+            break
+        weighed = design * weights[:, None]
+        coefficients = np.linalg.lstsq(design.T @ weighed, weighed.T @ colours, rcond=None)[0]
+        residual = np.linalg.norm(colours - design @ coefficients, axis=1)
+    return Ground(coefficients, degree, spread)
+
+
+def _fit_size(height: int, width: int) -> tuple[int, int]:
+    factor = min(1.0, FIT_PX / max(height, width))
+    return max(1, round(height * factor)), max(1, round(width * factor))
+
+
+def _margin(height: int, width: int) -> BoolArray:
+    wide = max(1, round(MARGIN_PART * min(height, width)))
+    margin = np.ones((height, width), bool)
+    margin[wide : height - wide, wide : width - wide] = False
+    return margin
+
+
+def _coordinates(length: int) -> FloatArray:
+    """Centres of ``length`` pixels on [-1, 1], the same place at every resolution."""
+    return (2 * np.arange(length) + 1) / length - 1
+
+
+def _terms(degree: int) -> list[tuple[int, int]]:
+    """Powers of (y, x), the constant first."""
+    return [(total - j, j) for total in range(degree + 1) for j in range(total + 1)]

@@ -1,0 +1,90 @@
+"""Corrections by hand: merge, split, delete, turn; each returns a new segmentation.
+
+``number`` is what stands on the fragment in the preview: its place in
+``fragments`` plus one. Numbers are given anew, in reading order, after each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.segmentation.flood import Labels
+from puzzleflow.segmentation.fragments import Fragment, Segmentation, cut_fragment
+from puzzleflow.segmentation.segment import arrange
+from puzzleflow.segmentation.separate import part
+
+
+def merge(segmentation: Segmentation, numbers: Iterable[int]) -> Segmentation:
+    """Several regions that are one fragment; what lies between them stays ground."""
+    chosen = sorted({_checked(segmentation, number) for number in numbers})
+    if len(chosen) < 2:
+        raise InputError("merging takes at least two fragments")
+    labels = segmentation.labels.copy()
+    labels[np.isin(labels, chosen[1:])] = chosen[0]
+    fragments = {n: f for n, f in _numbered(segmentation).items() if n not in chosen}
+    fragments[chosen[0]] = cut_fragment(segmentation.photo, labels, chosen[0])
+    return _again(segmentation, labels, fragments)
+
+
+def split(segmentation: Segmentation, number: int) -> Segmentation:
+    """One region that is two fragments, cut at its narrowest waist."""
+    _checked(segmentation, number)
+    fragments = _numbered(segmentation)
+    top, left, height, width = fragments[number].bbox
+    window = np.s_[top : top + height, left : left + width]
+    parting = part(segmentation.labels[window] == number)
+    if parting is None:
+        raise InputError(f"fragment {number} has no waist at which it could be split")
+    labels = segmentation.labels.copy()
+    other = len(segmentation.fragments) + 1
+    labels[window][parting.labels == 2] = other
+    for each in (number, other):
+        fragments[each] = cut_fragment(segmentation.photo, labels, each)
+    return _again(segmentation, labels, fragments)
+
+
+def delete(segmentation: Segmentation, number: int) -> Segmentation:
+    """Without one region: a ruler, a label, a finger."""
+    _checked(segmentation, number)
+    labels = np.where(segmentation.labels == number, np.int32(0), segmentation.labels)
+    fragments = {n: f for n, f in _numbered(segmentation).items() if n != number}
+    return _again(segmentation, labels, fragments)
+
+
+def turn(fragment: Fragment, quarter_turns: int) -> Fragment:
+    """Turned counter-clockwise by 90° each; its place in the photograph stays."""
+    return replace(
+        fragment,
+        pixels=np.ascontiguousarray(np.rot90(fragment.pixels, quarter_turns)),
+        quarter_turns=(fragment.quarter_turns + quarter_turns) % 4,
+    )
+
+
+def turn_in(segmentation: Segmentation, number: int, quarter_turns: int) -> Segmentation:
+    """The segmentation with one fragment turned."""
+    index = _checked(segmentation, number) - 1
+    fragments = list(segmentation.fragments)
+    fragments[index] = turn(fragments[index], quarter_turns)
+    return replace(segmentation, fragments=tuple(fragments))
+
+
+def _checked(segmentation: Segmentation, number: int) -> int:
+    if not 1 <= number <= len(segmentation.fragments):
+        raise InputError(f"no fragment {number}: there are 1 to {len(segmentation.fragments)}")
+    return number
+
+
+def _numbered(segmentation: Segmentation) -> dict[int, Fragment]:
+    return dict(enumerate(segmentation.fragments, start=1))
+
+
+def _again(
+    segmentation: Segmentation, labels: Labels, fragments: dict[int, Fragment]
+) -> Segmentation:
+    return arrange(
+        segmentation.photo, labels, fragments, segmentation.background, segmentation.threshold
+    )

@@ -1,0 +1,156 @@
+"""Fragments: what a photograph is cut into, and how they become puzzle pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import ndimage
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.pictures import resize
+from puzzleflow.segmentation.background import Ground
+from puzzleflow.segmentation.flood import Labels
+
+Box = tuple[int, int, int, int]
+ROW_PART = 0.6  # of the usual height: fragments nearer than this lie in one row
+
+
+@dataclass(frozen=True, eq=False)
+class Fragment:
+    """One fragment of a photograph.
+
+    pixels         (h, w, 4) uint8, cropped; RGB is zero where alpha is zero
+    bbox           (top, left, height, width) in the photograph, before any turn
+    area_px        pixels of material in the photograph
+    cut_off        True if the fragment runs out of the photograph
+    quarter_turns  by which it was turned counter-clockwise since
+    """
+
+    pixels: ByteArray
+    bbox: Box
+    area_px: int
+    cut_off: bool = False
+    quarter_turns: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Segmentation:
+    """A photograph in fragments; fragment i has the number i + 1 in ``labels``.
+
+    fragments   left to right, rows from top to bottom
+    labels      (H, W) int32, 0 on the ground
+    background  the ground's colour as a smooth model; None where alpha said what is ground
+    threshold   distance from the ground, in levels, from which a pixel counted as material
+    photo       (H, W, 3 or 4) uint8, what was cut
+    warnings    sentences for the person who took the photograph
+    """
+
+    fragments: tuple[Fragment, ...]
+    labels: Labels
+    background: Ground | None
+    threshold: float
+    photo: ByteArray
+    warnings: tuple[str, ...] = ()
+
+
+def cut_fragment(photo: ByteArray, labels: Labels, number: int) -> Fragment:
+    """The fragment ``number``, with a smooth outline and no ground in its rim.
+
+    Alpha falls off over about one pixel and exceeds one half where ``labels``
+    has the number; the outermost pixels, where ground and material mix, take
+    the colour of the nearest material.
+    """
+    boxes = ndimage.find_objects(labels, max_label=number)
+    if not 0 < number <= len(boxes) or boxes[number - 1] is None:
+        raise InputError(f"no fragment {number}: there are {len(boxes)}")
+    rows, cols = boxes[number - 1]
+    height, width = labels.shape
+    mask = labels[rows, cols] == number  # (h, w)
+    pixels = np.zeros((*mask.shape, 4), np.uint8)
+    pixels[..., :3] = photo[rows, cols, :3]
+    if photo.shape[2] == 4:
+        pixels[..., 3] = np.where(mask, photo[rows, cols, 3], 0)
+    else:
+        pixels[..., 3] = soft_alpha(mask)
+        _clean_rim(pixels, mask)
+    pixels[pixels[..., 3] == 0] = 0
+    return Fragment(
+        pixels=pixels,
+        bbox=(rows.start, cols.start, rows.stop - rows.start, cols.stop - cols.start),
+        area_px=int(np.count_nonzero(mask)),
+        cut_off=bool(
+            rows.start == 0 or cols.start == 0 or rows.stop == height or cols.stop == width
+        ),
+    )
+
+
+def soft_alpha(mask: BoolArray) -> ByteArray:
+    """(H, W) alpha that is above one half on the mask and below it elsewhere."""
+    blurred = ndimage.gaussian_filter(mask.astype(np.float32), 0.6, mode="nearest")
+    alpha = np.clip(255 * (2 * blurred - 0.5), 0, 255)
+    bounded = np.where(mask, np.maximum(alpha, 128), np.minimum(alpha, 127))
+    return np.asarray(bounded, np.uint8)
+
+
+def _clean_rim(pixels: ByteArray, mask: BoolArray) -> None:
+    """Give the outermost pixels the colour of the nearest one inside, in place."""
+    inside = ndimage.binary_erosion(mask, border_value=1)
+    if not inside.any():
+        return
+    nearest = ndimage.distance_transform_edt(
+        ~inside, return_distances=False, return_indices=True
+    )  # (2, h, w)
+    rim = ~inside & (pixels[..., 3] > 0)
+    pixels[rim, :3] = pixels[nearest[0][rim], nearest[1][rim], :3]
+
+
+def reading_order(boxes: Sequence[Box]) -> list[int]:
+    """Indices of boxes left to right, rows top to bottom; rows may be a little crooked."""
+    if not boxes:
+        return []
+    reach = ROW_PART * float(np.median([height for _, _, height, _ in boxes]))
+    middle = [top + height / 2 for top, _, height, _ in boxes]
+    order: list[int] = []
+    row: list[int] = []
+    for index in sorted(range(len(boxes)), key=middle.__getitem__):
+        if row and middle[index] - middle[row[0]] > reach:
+            order += sorted(row, key=lambda each: boxes[each][1])
+            row = []
+        row.append(index)
+    return order + sorted(row, key=lambda each: boxes[each][1])
+
+
+def as_pieces(fragments: Sequence[Fragment], cell_px: int | None = None) -> ByteArray:
+    """(N, S, S, 4) uint8 pieces on one square cell, all at one scale, each centred.
+
+    S is the longest side of any bounding box, so that the largest fragment
+    fills its cell: solvers learn from pieces whose mask reaches, or nearly
+    reaches, the border of the cell. ``cell_px`` scales all of them alike.
+    """
+    if not fragments:
+        raise InputError("no fragments to make pieces of")
+    side = max(max(fragment.pixels.shape[:2]) for fragment in fragments)
+    size = side if cell_px is None else cell_px
+    if size < 1:
+        raise InputError(f"a cell has at least 1 pixel, not {cell_px}")
+    pieces = np.zeros((len(fragments), size, size, 4), np.uint8)
+    for piece, fragment in zip(pieces, fragments, strict=True):
+        height, width = fragment.pixels.shape[:2]
+        cell = np.zeros((side, side, 4), np.uint8)
+        top, left = (side - height) // 2, (side - width) // 2
+        cell[top : top + height, left : left + width] = fragment.pixels
+        piece[:] = cell if size == side else _resize_rgba(cell, size)
+    return pieces
+
+
+def _resize_rgba(cell: ByteArray, size: int) -> ByteArray:
+    """Resize with colours weighed by alpha, so that no black seeps in from outside."""
+    alpha = cell[..., 3:].astype(np.float32) / 255
+    weighed = np.rint(cell[..., :3] * alpha).astype(np.uint8)
+    small = resize(np.concatenate([weighed, cell[..., 3:]], axis=-1), size, size)
+    cover = np.maximum(small[..., 3:], 1).astype(np.float32) / 255
+    colour = np.clip(np.rint(small[..., :3] / cover), 0, 255).astype(np.uint8)
+    return np.where(small[..., 3:] > 0, np.concatenate([colour, small[..., 3:]], axis=-1), 0)

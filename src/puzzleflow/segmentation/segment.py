@@ -1,0 +1,148 @@
+"""Photograph in, fragments out."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import ndimage
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
+from puzzleflow.pictures import resize
+from puzzleflow.segmentation.background import Ground, fit_ground
+from puzzleflow.segmentation.flood import Labels, flood
+from puzzleflow.segmentation.foreground import find_foreground, gradient, grow, shrink
+from puzzleflow.segmentation.fragments import (
+    Fragment,
+    Segmentation,
+    cut_fragment,
+    reading_order,
+)
+from puzzleflow.segmentation.separate import number_fragments
+
+WORK_PIXELS = 2_000_000  # larger photographs are understood at a reduced size
+REFINE_PIXELS = 24_000_000  # a larger window keeps the outline of the reduced size
+MAX_FRAGMENTS = 1000
+UNEVEN_LEVELS = 25.0  # a ground that spreads this much is not plain
+LEAST_PX = 16
+
+
+def segment(
+    photo: ByteArray, *, threshold: float | None = None, min_area_px: float | None = None
+) -> Segmentation:
+    """Find the fragments on the plain ground of a photograph.
+
+    photo        (H, W, 3) uint8, or (H, W, 4) whose transparent pixels are the ground
+    threshold    levels (0 to 441) by which material differs from the ground; estimated
+                 from the noise unless given
+    min_area_px  smaller regions are dust; a small part of the largest one unless given
+    """
+    _check(photo, threshold)
+    if photo.shape[2] == 4 and photo[..., 3].min() < 128:
+        mask = photo[..., 3] > 127
+        labels = number_fragments(mask, min_area_px)
+        return _cut(photo, labels, None, 127.0 if threshold is None else threshold)
+    photo = photo[..., :3]
+    height, width = photo.shape[:2]
+    scale = max(1.0, (height * width / WORK_PIXELS) ** 0.5)
+    small = resize(photo, max(1, round(height / scale)), max(1, round(width / scale)))
+    ground = fit_ground(small)
+    found = find_foreground(small.astype(np.float32), ground.colours(*small.shape[:2]), threshold)
+    least = None if min_area_px is None else min_area_px / scale**2
+    labels = number_fragments(found.mask, least)
+    if scale > 1:
+        labels = _at_full_size(photo, labels, scale)
+    return _cut(photo, labels, ground, found.threshold)
+
+
+def _check(photo: ByteArray, threshold: float | None) -> None:
+    if photo.dtype != np.uint8 or photo.ndim != 3 or photo.shape[2] not in (3, 4):
+        raise InputError(f"a photograph is (H, W, 3 or 4) uint8, not {photo.shape} {photo.dtype}")
+    if min(photo.shape[:2]) < LEAST_PX:
+        raise InputError(
+            f"the photograph has {photo.shape[1]}x{photo.shape[0]} pixels; "
+            f"at least {LEAST_PX} a side are needed"
+        )
+    if threshold is not None and not threshold > 0:
+        raise InputError(f"the threshold must be above 0, not {threshold}")
+
+
+def _at_full_size(photo: ByteArray, labels: Labels, scale: float) -> Labels:
+    """Labels of the reduced size, drawn again along the edges of the full photograph."""
+    height, width = photo.shape[:2]
+    rows = np.minimum((np.arange(height) + 0.5) / scale, labels.shape[0] - 1).astype(np.intp)
+    cols = np.minimum((np.arange(width) + 0.5) / scale, labels.shape[1] - 1).astype(np.intp)
+    full: Labels = labels[rows][:, cols]  # (H, W)
+    reach = int(np.ceil(scale)) + 1
+    for number, box in enumerate(ndimage.find_objects(full), start=1):
+        window = tuple(slice(max(0, side.start - 3 * reach), side.stop + 3 * reach) for side in box)
+        view = full[window]
+        if view.size > REFINE_PIXELS:
+            continue
+        refined = _refine(photo[window].astype(np.float32), view == number, reach)
+        refined &= (view == 0) | (view == number)
+        view[view == number] = 0
+        view[refined] = number
+    return full
+
+
+def _refine(photo: FloatArray, mask: BoolArray, reach_px: int) -> BoolArray:
+    """The mask with its outline moved by at most ``reach_px`` to the steepest edge."""
+    markers = np.zeros(mask.shape, np.int32)
+    markers[~grow(mask, reach_px)] = 1
+    markers[shrink(mask, reach_px)] = 2
+    if not (markers == 2).any():
+        return mask
+    return np.asarray(flood(gradient(photo), markers) == 2)
+
+
+def _cut(photo: ByteArray, labels: Labels, ground: Ground | None, threshold: float) -> Segmentation:
+    numbers = [n for n, box in enumerate(ndimage.find_objects(labels), start=1) if box is not None]
+    if not numbers:
+        raise InputError(
+            "no fragments found: expected fragments on a plain ground that differs from them "
+            "and shows at the margins; a lower threshold finds fainter ones"
+        )
+    if len(numbers) > MAX_FRAGMENTS:
+        raise InputError(
+            f"{len(numbers)} regions found, more than {MAX_FRAGMENTS}: the ground is not plain, "
+            "or the threshold is too low"
+        )
+    cut = [cut_fragment(photo, labels, number) for number in numbers]
+    return arrange(photo, labels, dict(zip(numbers, cut, strict=True)), ground, threshold)
+
+
+def arrange(
+    photo: ByteArray,
+    labels: Labels,
+    fragments: dict[int, Fragment],
+    ground: Ground | None,
+    threshold: float,
+) -> Segmentation:
+    """Number fragments in reading order; ``fragments`` maps the numbers in ``labels``."""
+    numbers = list(fragments)
+    order = [numbers[i] for i in reading_order([fragments[n].bbox for n in numbers])]
+    renumbered = np.zeros(int(labels.max(initial=0)) + 1, np.int32)
+    renumbered[order] = np.arange(1, len(order) + 1)
+    ordered = tuple(fragments[number] for number in order)
+    return Segmentation(
+        fragments=ordered,
+        labels=renumbered[labels],
+        background=ground,
+        threshold=float(threshold),
+        photo=photo,
+        warnings=_warnings(ordered, ground),
+    )
+
+
+def _warnings(fragments: tuple[Fragment, ...], ground: Ground | None) -> tuple[str, ...]:
+    told = []
+    cut_off = [str(i) for i, fragment in enumerate(fragments, start=1) if fragment.cut_off]
+    if cut_off and ground is not None:
+        what = "fragment" if len(cut_off) == 1 else "fragments"
+        told.append(f"{what} {', '.join(cut_off)} cut off by the margin of the photograph")
+    if ground is not None and ground.spread > UNEVEN_LEVELS:
+        told.append(
+            f"the margins are not plain (they spread by {ground.spread:.0f} levels): "
+            "the fragments may be wrong"
+        )
+    return tuple(told)
