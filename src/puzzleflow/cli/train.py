@@ -43,6 +43,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Train a network; stop with Ctrl-C, run again to go on.")
     group.command("relational")(relational)
     group.command("flow")(flow)
+    group.command("pack")(pack)
     app.add_typer(group, name="train")
 
 
@@ -172,6 +173,26 @@ def flow(
     if fabric.is_global_zero:
         final = evaluate_and_save(trainer, _validation(held_out, validation_grids, num_validation))
         typer.echo(f"{out}: step {trainer.step}, with 20 steps of flow {final}")
+
+
+def pack(
+    run: Annotated[Path, typer.Argument(help="Folder of a relational training run.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Weights file to write (.safetensors).")],
+    masks: Masks = None,
+    validation_grids: ValidationGrids = "3x3,5x5",
+    num_validation: NumValidation = 400,
+    cache: Cache = None,
+) -> None:
+    """Turn a relational run into weights: average, calibrate and evaluate on held-out pictures."""
+    from puzzleflow.core.grid import Grid
+    from puzzleflow.training.packing import pack_relational
+
+    _, held_out = _fresh(data, cache or run / "cache", masks, "3x3", 144, 0)
+    grids = [Grid.parse(text) for text in validation_grids.split(",")]
+    validation = {grid: list(held_out.validation(grid, num_validation)) for grid in grids}
+    described = pack_relational(run / "state.safetensors", validation, out, typer.echo)
+    typer.echo(f"{out}: {described['validation']}")
 
 
 def _is_stored(data: Path) -> bool:

@@ -16,7 +16,7 @@ from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.search import minimise, most_pieces_right, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.base import allowed_placements
-from puzzleflow.solvers.relational_energy import EnergyWeights, terms_of
+from puzzleflow.solvers.relational_energy import terms_of, weights_for
 
 WEIGHTS = "relational.safetensors"
 
@@ -36,7 +36,7 @@ class RelationalSolver:
         tensors, config = load_weights(path)
         self.network = RelationalNet(RelationalConfig.from_dict(config["network"]))
         restore(self.network, tensors, path).eval()
-        self.energy_weights = EnergyWeights(**config.get("energy", {}))
+        self.fitted: dict[str, dict[str, float]] = config.get("energy", {})
         self.decode = decode
 
     def prepare(self, puzzle: Puzzle) -> RelationalSession:
@@ -53,7 +53,7 @@ class RelationalSolver:
             terms = terms_of(in_context)
         seconds = (time.perf_counter() - started) / len(puzzles)
         return [
-            RelationalSession(t.energy(grid, self.energy_weights), self.decode, seconds)
+            RelationalSession(t.energy(grid, weights_for(grid, self.fitted)), self.decode, seconds)
             for t in terms
         ]
 

@@ -8,8 +8,8 @@ exp(-E) is a calibrated posterior over layouts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -31,8 +31,18 @@ class EnergyWeights:
     pair: float = 1.0
     border: float = 0.5
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, float]:
         return asdict(self)
+
+
+def weights_for(grid: Grid, fitted: Mapping[str, Mapping[str, float]]) -> EnergyWeights:
+    """Of the weights fitted on some grids, those of the grid nearest in number of pieces."""
+    if not fitted:
+        return EnergyWeights()
+    nearest = min(
+        fitted, key=lambda text: abs(np.log(Grid.parse(text).num_pieces / grid.num_pieces))
+    )
+    return EnergyWeights(**fitted[nearest])
 
 
 @dataclass(frozen=True, eq=False)

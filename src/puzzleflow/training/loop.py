@@ -177,6 +177,7 @@ class Trainer(Generic[BatchT]):
             "best_score": self.best_score if math.isfinite(self.best_score) else None,
             "stale": self.stale,
             "settings": asdict(self.settings),
+            "network": _described(self.plain),
         }
         save_state(self.folder / "state.safetensors", tensors, values)
 
@@ -283,6 +284,12 @@ class Trainer(Generic[BatchT]):
                 log.write(json.dumps(row) + "\n")
             for name, value in _flat(row) if self._events else ():
                 self._events.add_scalar(name, value, self.step)
+
+
+def _described(network: nn.Module) -> dict[str, Any]:
+    """The configuration of a network that carries one."""
+    config: Any = getattr(network, "config", None)
+    return dict(config.to_dict()) if config is not None else {}
 
 
 def _events(folder: Path, step: int) -> Any:
