@@ -212,7 +212,7 @@ def test_natural_order() -> None:
 def test_stacking_centres_on_a_common_square_cell() -> None:
     small, tall = np.full((2, 4, 4), 255, np.uint8), np.full((10, 6, 4), 200, np.uint8)
     cells = stack([Piece("a", small), Piece("b", tall), Piece("c", tall, 1)], 10_000)
-    assert cells.shape == (3, 11, 11, 4)
+    assert cells.shape == (3, 10, 10, 4)
     assert (cells[0, 4:6, 3:7] == 255).all()
     assert int((cells[0, ..., 3] > 0).sum()) == 8
     assert (cells[2, 2:8, 0:10, 3] == 200).all()

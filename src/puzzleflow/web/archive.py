@@ -42,6 +42,7 @@ def pack(workbench: Workbench) -> bytes:
         title=workbench.title,
         origin=workbench.origin,
         pieces=[piece.name for piece in workbench.pieces],
+        quarter_turns=[piece.quarter_turns for piece in workbench.pieces],
         grid=None if workbench.grid is None else workbench.grid.shape,
         truth=None if workbench.truth is None else workbench.truth.tolist(),
         truth_grid=None if workbench.truth_grid is None else workbench.truth_grid.shape,
@@ -114,10 +115,10 @@ class _Reader:
             raise FormatError(f"{name[:80]} inside the file is no PNG")
         return read_picture(content, mode, max_pixels=max_pixels)
 
-    def piece(self, name: str) -> Piece:
-        pixels = self.picture(f"pieces/{name}", "RGBA", max(self.left_px, 0))
-        self.left_px -= pixels.shape[0] * pixels.shape[1]
-        return Piece(name, pixels)
+    def piece(self, name: str, quarter_turns: int) -> Piece:
+        upright = self.picture(f"pieces/{name}", "RGBA", max(self.left_px, 0))
+        self.left_px -= upright.shape[0] * upright.shape[1]
+        return Piece(name, np.rot90(upright, -quarter_turns), quarter_turns)
 
 
 def _restore(saved: SavedWorkbench, reader: _Reader, workbench: Workbench) -> None:
@@ -125,7 +126,10 @@ def _restore(saved: SavedWorkbench, reader: _Reader, workbench: Workbench) -> No
         raise TooMuch(f"at most {workbench.limits.max_pieces} pieces are possible")
     if plain_names(saved.pieces) != saved.pieces:
         raise FormatError("the names of the pieces are no distinct plain file names")
-    pieces = [reader.piece(name) for name in saved.pieces]
+    turns = saved.quarter_turns or [0] * len(saved.pieces)
+    if len(turns) != len(saved.pieces):
+        raise FormatError("not every piece says how it was turned")
+    pieces = [reader.piece(*each) for each in zip(saved.pieces, turns, strict=True)]
     grid = None if saved.grid is None else Grid(*saved.grid)
     truth = None if saved.truth is None else np.array(saved.truth, dtype=np.int64)
     if truth is not None and sorted(truth.tolist()) != list(range(len(pieces))):
@@ -136,19 +140,19 @@ def _restore(saved: SavedWorkbench, reader: _Reader, workbench: Workbench) -> No
     workbench.history = load_history(saved)
     if saved.photo is not None:
         limit = workbench.limits.max_pixels
-        pixels = reader.picture("photo.png", "RGB", limit)
+        pixels = reader.picture("photo.png", "RGBA", limit)
         packed = reader.picture("labels.png", "RGB", limit)
         labels = packed[..., 0].astype(np.int32) + 256 * packed[..., 1].astype(np.int32)
+        if labels.max() != len(pieces):
+            raise FormatError("photograph and pieces do not belong together")
         workbench.photo = Photo.restored(
             workbench.folder, pixels, labels, saved.photo.threshold, saved.photo.automatic
         )
-        if len(workbench.photo.boxes()) != len(pieces):
-            raise FormatError("photograph and pieces do not belong together")
 
 
 def _packed_labels(photo: Photo) -> ByteArray:
     """(H, W, 3) uint8: low byte, high byte, nothing."""
-    labels = photo.labels
+    labels = photo.segmentation.labels
     packed = np.zeros((*labels.shape, 3), np.uint8)
     packed[..., 0] = labels & 255
     packed[..., 1] = labels >> 8

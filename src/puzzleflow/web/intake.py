@@ -18,6 +18,7 @@ from puzzleflow.generation.recipe import mask_seed
 from puzzleflow.pictures import read_picture
 from puzzleflow.web.errors import TooMuch
 from puzzleflow.web.limits import Limits
+from puzzleflow.web.photo import on_plain_ground
 from puzzleflow.web.pieces import Piece, natural_order, plain_names
 
 SIGNATURES: tuple[tuple[str, int, bytes], ...] = (
@@ -74,27 +75,21 @@ def fragments_of(uploads: Sequence[Upload], limits: Limits) -> list[Piece]:
         raise TooMuch(f"{len(uploads)} pictures; at most {limits.max_pieces} pieces are possible")
     uploads = [uploads[index] for index in natural_order([upload.name for upload in uploads])]
     names = plain_names([upload.name for upload in uploads])
-    pieces: list[Piece] = []
+    pictures: list[ByteArray] = []
     left = limits.max_total_pixels
-    for name, upload in zip(names, uploads, strict=True):
+    for upload in uploads:
         pixels = read_upload(upload, limits)
         left -= pixels.shape[0] * pixels.shape[1]
         if left < 0:
             raise TooMuch(f"all pictures together exceed {limits.max_total_pixels:,} pixels")
-        pieces.append(Piece(name, isolated(pixels, upload.name)))
-    return pieces
-
-
-def isolated(pixels: ByteArray, name: str) -> ByteArray:
-    """(h, w, 4) the fragment of a picture that shows one."""
-    alpha = pixels[..., 3]
-    if alpha.max() <= 127:
-        raise FormatError(f"{name[:80]}: the picture is transparent all over")
-    if alpha.min() < 255:
-        return cropped(pixels)
-    from puzzleflow.web.photo import single_fragment
-
-    return single_fragment(pixels)
+        if pixels[..., 3].max() <= 127:
+            raise FormatError(f"{upload.name[:80]}: the picture is transparent all over")
+        pictures.append(pixels)
+    opaque = [index for index, pixels in enumerate(pictures) if pixels[..., 3].min() == 255]
+    found = on_plain_ground([pictures[index] for index in opaque])
+    for index, fragment in zip(opaque, found, strict=True):
+        pictures[index] = fragment
+    return [Piece(name, cropped(pixels)) for name, pixels in zip(names, pictures, strict=True)]
 
 
 def cropped(pixels: ByteArray) -> ByteArray:

@@ -3,54 +3,79 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from puzzleflow.core.types import ByteArray, IntArray
+import numpy as np
+
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.types import ByteArray
 from puzzleflow.web.pieces import Piece, keep
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # scipy and scikit-image are loaded with the first photograph
+    from numpy.typing import NDArray
+
     from puzzleflow.segmentation import Segmentation
 
 Box = tuple[int, int, int, int]
+PLAIN_SPREAD = 12.0  # levels; the margins of a picture of something else spread further
 
 
 @dataclass(frozen=True, eq=False)
 class Photo:
-    """Pixels on disk and what was found in them; every correction makes a new one.
+    """What was found in a photograph, all arrays on disk; a correction makes a new one.
 
-    pixels     (H, W, 3) uint8
-    automatic  whether the threshold was found and not given
+    folder     with the arrays of this division; the photograph itself lies beside it
+    automatic  whether the threshold was estimated and not given
     """
 
-    pixels: ByteArray
     segmentation: Segmentation
-    automatic: bool = True
-    version: str = field(default_factory=lambda: secrets.token_hex(4))
+    folder: Path
+    automatic: bool
 
     @classmethod
-    def found(cls, folder: Path, pixels: ByteArray, threshold: float | None = None) -> Photo:
-        """Look for fragments in (H, W, 3 or 4) ``pixels``, which are kept below ``folder``."""
+    def found(cls, workbench: Path, pixels: ByteArray, threshold: float | None = None) -> Photo:
+        """Look for fragments in (H, W, 3 or 4) ``pixels``, kept in the folder ``workbench``."""
         from puzzleflow.segmentation import segment
 
-        kept = keep(folder, f"photo-{secrets.token_hex(4)}", pixels[..., :3])
-        return cls(kept, segment(kept, threshold=threshold), threshold is None)
+        kept = keep(workbench, f"photo-{secrets.token_hex(4)}", _without_idle_alpha(pixels))
+        return _parked(workbench, segment(kept, threshold=threshold), threshold is None)
 
     @classmethod
     def restored(
-        cls, folder: Path, pixels: ByteArray, labels: IntArray, threshold: float, automatic: bool
+        cls,
+        workbench: Path,
+        pixels: ByteArray,
+        labels: NDArray[np.int32],
+        threshold: float,
+        automatic: bool,
     ) -> Photo:
-        """A photograph whose division into fragments is known."""
-        raise NotImplementedError
+        """A photograph whose division is known: (H, W) ``labels`` number the fragments."""
+        from puzzleflow.segmentation import Segmentation
+        from puzzleflow.segmentation.fragments import cut_fragment
+
+        if labels.shape != pixels.shape[:2]:
+            raise FormatError("photograph and labels differ in size")
+        kept = keep(workbench, f"photo-{secrets.token_hex(4)}", _without_idle_alpha(pixels))
+        numbers = range(1, int(labels.max(initial=0)) + 1)
+        fragments = tuple(cut_fragment(kept, labels, number) for number in numbers)
+        return _parked(workbench, Segmentation(fragments, labels, None, threshold, kept), automatic)
+
+    @property
+    def pixels(self) -> ByteArray:
+        """(H, W, 3 or 4) uint8."""
+        return self.segmentation.photo
 
     @property
     def threshold(self) -> float:
         return self.segmentation.threshold
 
     @property
-    def labels(self) -> IntArray:
-        return self.segmentation.labels
+    def version(self) -> str:
+        """Changes with every correction."""
+        return self.folder.name
 
     def boxes(self) -> list[Box]:
         """(top, left, height, width) of every fragment."""
@@ -63,7 +88,77 @@ class Photo:
             for number, fragment in enumerate(self.segmentation.fragments, 1)
         ]
 
+    def with_threshold(self, threshold: float | None) -> Photo:
+        """Found again; corrections are forgotten."""
+        from puzzleflow.segmentation import segment
 
-def single_fragment(pixels: ByteArray) -> ByteArray:
-    """(h, w, 4) the one fragment on a plain ground; all of the picture where there is none."""
-    return pixels
+        found = segment(self.pixels, threshold=threshold)
+        return _parked(self.folder.parent, found, threshold is None)
+
+    def merged(self, chosen: Sequence[int]) -> Photo:
+        """Several fragments as one."""
+        from puzzleflow.segmentation import merge
+
+        return self._corrected(merge(self.segmentation, [index + 1 for index in chosen]))
+
+    def divided(self, index: int) -> Photo:
+        """One fragment as two."""
+        from puzzleflow.segmentation import split
+
+        return self._corrected(split(self.segmentation, index + 1))
+
+    def without(self, chosen: Sequence[int]) -> Photo:
+        """Without some fragments; the others may be numbered anew."""
+        from puzzleflow.segmentation import delete
+
+        gone = [self.boxes()[index] for index in chosen]
+        left = self.segmentation
+        for box in gone:
+            number = next(n for n, f in enumerate(left.fragments, 1) if f.bbox == box)
+            left = delete(left, number)
+        return self._corrected(left)
+
+    def _corrected(self, segmentation: Segmentation) -> Photo:
+        return _parked(self.folder.parent, segmentation, self.automatic)
+
+
+def _parked(workbench: Path, segmentation: Segmentation, automatic: bool) -> Photo:
+    """The same on disk, in a new folder."""
+    folder = workbench / f"found-{secrets.token_hex(4)}"
+    folder.mkdir()
+    parked = replace(
+        segmentation,
+        labels=np.asarray(keep(folder, "labels", segmentation.labels)),
+        fragments=tuple(
+            replace(fragment, pixels=keep(folder, f"{index}", fragment.pixels))
+            for index, fragment in enumerate(segmentation.fragments)
+        ),
+    )
+    return Photo(parked, folder, automatic)
+
+
+def _without_idle_alpha(pixels: ByteArray) -> ByteArray:
+    idle = pixels.shape[2] == 4 and pixels[..., 3].min() >= 128
+    return pixels[..., :3] if idle else pixels
+
+
+def on_plain_ground(pictures: Sequence[ByteArray]) -> list[ByteArray]:
+    """The fragment of every (H, W, 4) opaque picture, if all of them show one on a plain ground.
+
+    Otherwise the pictures as they are: square pieces of a painting have
+    margins that are anything but plain, at least some of them.
+    """
+    from puzzleflow.segmentation import segment
+
+    found = []
+    for pixels in pictures:
+        try:
+            segmentation = segment(np.ascontiguousarray(pixels[..., :3]))
+        except InputError:
+            return list(pictures)
+        largest = max(segmentation.fragments, key=lambda fragment: fragment.area_px)
+        ground = segmentation.background
+        if largest.cut_off or ground is None or ground.spread > PLAIN_SPREAD:
+            return list(pictures)
+        found.append(largest.pixels)
+    return found

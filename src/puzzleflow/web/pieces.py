@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import resize
 
+Kept = TypeVar("Kept", bound=np.ndarray[Any, Any])
 SOLVER_PX = 192  # no solver looks closer than this
-BREATH = 1.06  # cell to largest fragment: worn edges leave a gap on every side
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,25 +35,29 @@ class Piece:
         return np.rot90(self.pixels, self.quarter_turns)
 
 
-def keep(folder: Path, name: str, pixels: ByteArray) -> ByteArray:
+def keep(folder: Path, name: str, array: Kept) -> Kept:
     """The same array, but on disk: memory holds only what is being looked at."""
     path = folder / f"{name}.npy"
-    with path.open("xb") as stream:
-        np.save(stream, np.ascontiguousarray(pixels))
-    kept: ByteArray = np.load(path, mmap_mode="r")
+    try:
+        with path.open("xb") as stream:
+            np.save(stream, np.ascontiguousarray(array))
+    except OSError as error:
+        raise OutputError(f"no room for temporary files: {error.strerror or error}") from error
+    kept: Kept = np.load(path, mmap_mode="r")
     return kept
 
 
 def stack(pieces: Sequence[Piece], max_total_pixels: int) -> ByteArray:
     """(N, H, W, 4): every piece centred on a common cell, scale kept, transparent around.
 
-    Pieces of one size keep it as their cell; irregular ones share a square one.
+    Pieces of one size keep it as their cell; irregular ones share a square one that the
+    longest side fills, as in the puzzles that solvers learn from.
     """
     shapes = {piece.upright.shape[:2] for piece in pieces}
     height = max(shape[0] for shape in shapes)
     width = max(shape[1] for shape in shapes)
     if len(shapes) > 1:
-        height = width = round(max(height, width) * BREATH)
+        height = width = max(height, width)
     if len(pieces) * height * width > max_total_pixels:
         raise InputError(
             f"{len(pieces)} pieces of {width}x{height} pixels are more than the "

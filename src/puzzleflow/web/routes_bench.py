@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from puzzleflow.core.canvas import composite
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
@@ -58,8 +59,10 @@ def _photo(workbench: Workbench) -> Photo:
 @router.get("/photo.jpg", response_class=Response)
 def photo_picture(workbench: OnWorkbench) -> Response:
     """The photograph, reduced to what a screen shows."""
-    shown = jpeg(reduced(_photo(workbench).pixels, PHOTO_PX))
-    return Response(shown, media_type="image/jpeg", headers=KEEP)
+    shown = reduced(_photo(workbench).pixels, PHOTO_PX)
+    if shown.shape[2] == 4:
+        shown = composite(shown)
+    return Response(jpeg(shown), media_type="image/jpeg", headers=KEEP)
 
 
 @router.get("/cutouts/{index}.png", response_class=Response)

@@ -87,6 +87,7 @@ class SavedWorkbench(_Saved):
     title: Text
     origin: Text
     pieces: Annotated[list[Text], Field(min_length=1)]
+    quarter_turns: list[Annotated[int, Field(ge=0, le=3)]] = []
     grid: tuple[Side, Side] | None = None
     truth: Positions | None = None
     truth_grid: tuple[Side, Side] | None = None

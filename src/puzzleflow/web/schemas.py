@@ -38,7 +38,7 @@ class SampleRequest(Request):
 class ThresholdRequest(Request):
     """How far from the ground a colour must be to count as material; null is automatic."""
 
-    threshold: Annotated[float, Field(gt=0, le=255)] | None = None
+    threshold: Annotated[float, Field(gt=0, le=441)] | None = None
 
 
 class ChosenRequest(Request):
@@ -157,6 +157,7 @@ class PhotoInfo(BaseModel):
     boxes: list[tuple[int, int, int, int]]
     cutouts: list[str]
     picture: str
+    warnings: list[str]
 
 
 class Candidate(BaseModel):

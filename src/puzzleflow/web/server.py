@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
 import uvicorn
+from fastapi import FastAPI
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.web.app import create_app
@@ -49,10 +50,10 @@ def address_of(host: str, port: int) -> str:
     return f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
 
 
-def make_server(host: str, names: Sequence[str] = (), *, warm_up: bool = True) -> uvicorn.Server:
+def make_server(app: FastAPI) -> uvicorn.Server:
     """A server that is not running yet."""
     config = uvicorn.Config(
-        create_app(rule=HostRule(host, names), warm_up=warm_up),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -65,7 +66,7 @@ def make_server(host: str, names: Sequence[str] = (), *, warm_up: bool = True) -
 
 def run(host: str, port: int, *, names: Sequence[str] = (), open_browser: bool = True) -> None:
     """Serve until interrupted."""
-    server = make_server(host, names)
+    server = make_server(create_app(rule=HostRule(host, names), warm_up=True))
     with closing(listen(host, port)) as opened:
         address = address_of(host, opened.getsockname()[1])
         print(f"The workbench is at {address}   (Ctrl+C stops it)", flush=True)
@@ -87,9 +88,9 @@ def _open_when_up(server: uvicorn.Server, address: str) -> None:
 
 
 @contextmanager
-def running(*, warm_up: bool = False) -> Iterator[str]:
+def running(app: FastAPI | None = None) -> Iterator[str]:
     """A server in a thread of this process, on a free loopback port; its address."""
-    server = make_server("127.0.0.1", warm_up=warm_up)
+    server = make_server(app or create_app())
     with closing(listen("127.0.0.1", 0)) as opened:
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
         thread.start()

@@ -67,6 +67,7 @@ def _photo(photo: Photo, base: str) -> schemas.PhotoInfo:
         boxes=boxes,
         cutouts=[f"{base}/cutouts/{i}.png?key={photo.version}" for i in range(len(boxes))],
         picture=f"{base}/photo.jpg",
+        warnings=list(photo.segmentation.warnings),
     )
 
 

@@ -88,6 +88,8 @@ class Workbench:
                 for box, piece in zip(photo.boxes(), photo.pieces(), strict=True)
             ]
             self.set_pieces(pieces)
+            if self.photo is not None:
+                shutil.rmtree(self.photo.folder, ignore_errors=True)
             self.photo = photo
 
     def _forget_board(self, grid: Grid | None, truth: IntArray | None) -> None:
@@ -111,12 +113,12 @@ class Workbench:
         """Take pieces away."""
         with self.lock:
             gone = {self.checked(index) for index in chosen}
-            left = [piece for index, piece in enumerate(self.pieces) if index not in gone]
-            if not left:
+            if len(gone) == len(self.pieces):
                 raise InputError("at least one piece must stay")
-            self._change(left)
             if self.photo is not None:
-                self.photo = self.photo.without(sorted(gone))
+                self.set_photo(self.photo.without(sorted(gone)))
+            else:
+                self._change(p for index, p in enumerate(self.pieces) if index not in gone)
 
     def _change(self, pieces: Iterable[Piece]) -> None:
         self._refuse_while_solving()

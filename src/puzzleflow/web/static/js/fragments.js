@@ -107,6 +107,7 @@ export function fragmentScreen(app, main) {
             + "fragment, divide what is two, remove what is none."
           : "Click fragments to choose them. Turn those that lie on their side; the solver keeps "
             + "every piece as it lies."),
+        (state.photo?.warnings ?? []).map((text) => h("p", { class: "warning" }, `Note: ${text}.`)),
         thresholdField(app), corrections(app)),
       h("section", {}, h("h2", {}, "Put them together"), grid.field,
         count > 3 && state.grids.length === 2
