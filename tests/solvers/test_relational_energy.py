@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+import torch
+
+from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.models.relational import Relations
+from puzzleflow.search import minimise
+from puzzleflow.solvers.relational_energy import EnergyWeights, terms_of, weights_for
+
+
+def planted(truth: list[int], grid: Grid, strength: float) -> Relations:
+    """Relations that say just what ``truth`` (piece → position) says."""
+    N = grid.num_pieces
+    piece_at = np.argsort(truth)
+    seams = []
+    for direction in (Direction.RIGHT, Direction.DOWN):
+        seam = torch.zeros(1, N, N)
+        for a, b in grid.neighbours(direction):
+            seam[0, piece_at[a], piece_at[b]] = strength
+        seams.append(seam)
+    none = torch.zeros(1, N, 4)
+    for direction in Direction:
+        none[0, piece_at[grid.on_frame(direction)], direction] = strength
+    position = torch.zeros(1, N, N)
+    position[0, torch.arange(N), torch.tensor(truth)] = strength
+    return Relations(seams[0], seams[1], none, position)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [EnergyWeights(), EnergyWeights(0, 1, 1), EnergyWeights(1, 0, 0), EnergyWeights(0, 0, 1)],
+)
+def test_the_truth_has_the_lowest_energy(weights: EnergyWeights) -> None:
+    grid, truth = Grid(2, 3), [4, 0, 5, 2, 1, 3]
+    (terms,) = terms_of(planted(truth, grid, 6.0))
+    energy = terms.energy(grid, weights)
+    best = minimise(energy)[0]
+    assert energy.of_layout(np.array(truth)) == pytest.approx(best.energy)
+    if weights.pair or weights.position:
+        assert best.position_of.tolist() == truth
+
+
+def test_relations_alone_cannot_tell_a_shift_but_the_border_can() -> None:
+    """A picture that goes round: both seams exist, only the frame says where it begins."""
+    grid, N = Grid(1, 3), 3
+    ring = torch.zeros(1, N, N)
+    for a, b in ((0, 1), (1, 2), (2, 0)):
+        ring[0, a, b] = 5.0
+    none = torch.zeros(1, N, 4)
+    none[0, 0, Direction.LEFT] = none[0, 2, Direction.RIGHT] = 4.0
+    (terms,) = terms_of(Relations(ring, torch.zeros(1, N, N), none, torch.zeros(1, N, N)))
+    with_border = minimise(terms.energy(grid, EnergyWeights(0, 1, 1)))[0]
+    assert with_border.position_of.tolist() == [0, 1, 2]
+
+
+def test_a_seam_is_charged_from_both_sides() -> None:
+    grid = Grid(1, 2)
+    right = torch.tensor([[[0.0, 2.0], [0.0, 0.0]]])
+    (terms,) = terms_of(
+        Relations(right, torch.zeros(1, 2, 2), torch.zeros(1, 2, 4), torch.zeros(1, 2, 2))
+    )
+    log_p = 2.0 - np.log(np.exp(2.0) + 1.0)  # against "none" only, on either side
+    assert terms.right[0, 1] == pytest.approx(-2 * log_p, abs=1e-5)
+    assert terms.border[0, Direction.RIGHT] == pytest.approx(np.log(np.exp(2.0) + 1.0), abs=1e-5)
+    assert terms.energy(grid, EnergyWeights(0, 0.5, 0)).right[0, 1] == pytest.approx(-log_p)
+
+
+def test_weights_of_the_nearest_grid() -> None:
+    fitted = {
+        "3x3": {"position": 0.1, "pair": 1.0, "border": 0.2},
+        "5x5": {"position": 0.9, "pair": 1.0, "border": 0.2},
+    }
+    assert weights_for(Grid(2, 2), fitted).position == 0.1
+    assert weights_for(Grid(3, 4), fitted).position == 0.1
+    assert weights_for(Grid(10, 10), fitted).position == 0.9
+    assert weights_for(Grid(3, 3), {}) == EnergyWeights()

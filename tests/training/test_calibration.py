@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from puzzleflow.core.grid import Grid
+from puzzleflow.search import posterior
+from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
+from puzzleflow.training.calibration import expected, fit_weights, observed
+
+GRID = Grid(2, 3)
+
+
+def random_terms(rng: np.random.Generator) -> Terms:
+    N = GRID.num_pieces
+    return Terms(
+        position=rng.gamma(1.0, 2.0, (N, N)),
+        right=rng.gamma(1.0, 2.0, (N, N)),
+        down=rng.gamma(1.0, 2.0, (N, N)),
+        border=rng.gamma(1.0, 1.0, (N, 4)),
+    )
+
+
+def drawn(terms: Terms, weights: EnergyWeights, rng: np.random.Generator) -> np.ndarray:
+    """A layout drawn from exp(-E) itself, by enumeration."""
+    from itertools import permutations
+
+    energy = terms.energy(GRID, weights)
+    layouts = [np.array(p) for p in permutations(range(GRID.num_pieces))]
+    cost = np.array([energy.of_layout(layout) for layout in layouts])
+    prob = np.exp(cost.min() - cost)
+    return layouts[rng.choice(len(layouts), p=prob / prob.sum())]
+
+
+def test_observed_terms_add_up_to_the_energy() -> None:
+    rng = np.random.default_rng(1)
+    terms, weights = random_terms(rng), EnergyWeights(0.4, 0.7, 1.3)
+    layout = rng.permutation(GRID.num_pieces)
+    total = observed(terms, layout, GRID) @ np.array([0.4, 0.7, 1.3])
+    assert total == pytest.approx(terms.energy(GRID, weights).of_layout(layout))
+
+
+def test_expected_terms_of_a_sure_posterior_are_the_observed_ones() -> None:
+    rng = np.random.default_rng(2)
+    terms = random_terms(rng)
+    energy = terms.energy(GRID, EnergyWeights(50, 50, 50))
+    belief = posterior(energy)
+    layout = belief.position_prob.argmax(axis=1)
+    assert belief.position_prob.max(axis=1).min() > 0.99
+    assert expected(terms, belief, GRID) == pytest.approx(observed(terms, layout, GRID), abs=0.2)
+
+
+def test_the_weights_that_made_the_data_are_found() -> None:
+    rng = np.random.default_rng(3)
+    true = EnergyWeights(position=0.25, pair=0.6, border=0.4)
+    terms = [random_terms(rng) for _ in range(80)]
+    truths = [drawn(t, true, rng) for t in terms]
+    fitted = fit_weights(terms, truths, GRID, initial=EnergyWeights(1.0, 1.0, 1.0))
+    for name, value in true.to_dict().items():
+        assert fitted.to_dict()[name] == pytest.approx(value, abs=0.15), name
