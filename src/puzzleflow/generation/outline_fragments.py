@@ -10,21 +10,25 @@ import numpy as np
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.fragments import draw_masks
+from puzzleflow.generation.geometry import quick_features
+from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import load_outline_model
 from puzzleflow.generation.outlines import mask_of
 from puzzleflow.models.checkpoint import bundled_weights
 
 WEIGHTS = "fragment_outline.safetensors"
+MAX_DRAWS = 50
 
 
 class OutlineFragments:
-    """Curves drawn one by one with NumPy, filled and stretched to the square."""
+    """Curves drawn one by one with NumPy, filled, stretched to the square and thinned."""
 
     name = "outline"
 
     def __init__(self, weights: str | Path | None = None) -> None:
-        self.model = load_outline_model(weights or bundled_weights(WEIGHTS))
+        self.model, self.thinning = load_outline_model(weights or bundled_weights(WEIGHTS))
         self.rejected = 0
+        self.thinned = 0  # whole fragments that the thinning passed over so far
 
     def masks(self, seeds: Sequence[int]) -> BoolArray:
         """(len(seeds), 128, 128) bool."""
@@ -33,5 +37,15 @@ class OutlineFragments:
         return masks
 
     def _draw(self, seeds: list[int], attempt: int) -> BoolArray:
-        curves = (self.model.draw(child_rng(seed, "outline", attempt)) for seed in seeds)
-        return np.stack([mask_of(curve) for curve in curves])
+        return np.stack([self._one(child_rng(seed, "outline", attempt)) for seed in seeds])
+
+    def _one(self, rng: np.random.Generator) -> BoolArray:
+        for _ in range(MAX_DRAWS):
+            mask = mask_of(self.model.draw(rng))
+            lot = rng.random()
+            if is_degenerate(mask):
+                return mask  # rejected and counted by the caller
+            if lot < self.thinning.chance(np.array(quick_features(mask))):
+                return mask
+            self.thinned += 1
+        return mask

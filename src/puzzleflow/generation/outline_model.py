@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from puzzleflow.core.errors import FormatError
 from puzzleflow.generation.outlines import POINTS, Curve
+from puzzleflow.generation.thinning import Thinning
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -103,7 +104,9 @@ def coarse_harmonics(vector: Floats) -> Complexes:
     return harmonics
 
 
-def save_outline_model(path: str | Path, model: OutlineModel, training: dict[str, Any]) -> None:
+def save_outline_model(
+    path: str | Path, model: OutlineModel, thinning: Thinning, training: dict[str, Any]
+) -> None:
     """Parameters as float32 safetensors with how they were fitted."""
     import torch
 
@@ -116,13 +119,17 @@ def save_outline_model(path: str | Path, model: OutlineModel, training: dict[str
         "fields": np.stack([model.fields.real, model.fields.imag]),
         "gains": model.gains,
         "envelopes": model.envelopes,
+        "thinning_shift": thinning.shift,
+        "thinning_scale": thinning.scale,
+        "thinning_weights": thinning.weights,
+        "thinning_level": np.array([thinning.level]),
     }
     tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
     config = {"kind": KIND, "coarse": COARSE, "bands": BANDS, "training": training}
     save_weights(path, tensors, config)
 
 
-def load_outline_model(path: str | Path) -> OutlineModel:
+def load_outline_model(path: str | Path) -> tuple[OutlineModel, Thinning]:
     """What ``save_outline_model`` wrote; anything else is a ``FormatError``."""
     from puzzleflow.models.checkpoint import load_weights
 
@@ -133,6 +140,10 @@ def load_outline_model(path: str | Path) -> OutlineModel:
     try:
         arrays = {name: tensor.double().numpy() for name, tensor in tensors.items()}
         real, imaginary = arrays.pop("fields")
-        return OutlineModel(fields=real + 1j * imaginary, **arrays)
+        shift, scale, weights, level = (
+            arrays.pop(f"thinning_{name}") for name in ("shift", "scale", "weights", "level")
+        )
+        thinning = Thinning(shift, scale, weights, float(level[0]))
+        return OutlineModel(fields=real + 1j * imaginary, **arrays), thinning
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{path}: not the arrays of an outline model ({error})") from error

@@ -22,7 +22,8 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
 from puzzleflow.files import write_json
 from puzzleflow.generation.fidelity import compare
-from puzzleflow.generation.geometry import FEATURES, feature_table
+from puzzleflow.generation.geometry import FEATURES, feature_table, quick_features
+from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import (
     BANDS,
     ENVELOPE,
@@ -35,14 +36,15 @@ from puzzleflow.generation.outline_model import (
 from puzzleflow.generation.outlines import POINTS, curve_of, mask_of
 from puzzleflow.training.gaussian_mixture import fit_mixture
 from puzzleflow.training.mask_split import split_masks
+from puzzleflow.training.thinning_fit import fit_thinning
 
 Floats = NDArray[np.float64]
 Report = Callable[[str], None]
 
 WEIGHTS = "fragment_outline.safetensors"
 WINDOWS = (20, 12, 8, 6)  # points over which a band's energy is averaged
-FIRST_BURSTS = 4.0  # where the calibration begins: factor on the envelope's variance,
-FIRST_GAINS = (-0.35, -0.25, -0.2, 0.0)  # and log gains
+FIRST_BURSTS = 3.9  # where the calibration begins: factor on the envelope's variance,
+FIRST_GAINS = (-0.18, -0.33, 0.13, 0.22)  # and log gains
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class OutlineFit:
     num_parts: int = 12
     envelope_steps: int = 6
     envelope_draws: int = 2000
-    calibration_steps: int = 40
+    calibration_steps: int = 12
     calibration_draws: int = 300
+    thinning_draws: int = 3000
     seed: int = 0
 
 
@@ -70,6 +73,9 @@ def fit_outline_run(
     settings = settings or OutlineFit(seed=seed)
     train = masks[split_masks(names, settings.seed).train]
     model, score = fit_outlines(train, settings, report)
+    thinning = fit_thinning(
+        np.array([quick_features(mask) for mask in train]), _drawn_features(model, settings)
+    )
     training = {
         "num_masks": len(masks),
         "num_train": len(train),
@@ -77,9 +83,9 @@ def fit_outline_run(
         "mean_ks_on_training_masks": score,
     }
     path = Path(folder) / WEIGHTS
-    save_outline_model(path, model, training)
+    save_outline_model(path, model, thinning, training)
     write_json(Path(folder) / "outline_fit.json", training)
-    report(f"{path}: mean KS distance to the training masks {score:.3f}")
+    report(f"{path}: mean KS distance to the training masks {score:.3f} before thinning")
     return model
 
 
@@ -194,6 +200,13 @@ def _score(model: OutlineModel, features: Floats, settings: OutlineFit) -> float
     drawn = [mask_of(model.draw(child_rng(settings.seed, "trial", index))) for index in seeds]
     distances: dict[str, Any] = compare(features, feature_table(np.stack(drawn)))
     return float(np.mean([distances[name].ks for name in FEATURES]))
+
+
+def _drawn_features(model: OutlineModel, settings: OutlineFit) -> Floats:
+    """(n, 4) quick features of fresh draws that are not degenerate."""
+    rngs = (child_rng(settings.seed, "thinning", index) for index in range(settings.thinning_draws))
+    drawn = (mask_of(model.draw(rng)) for rng in rngs)
+    return np.array([quick_features(mask) for mask in drawn if not is_degenerate(mask)])
 
 
 def _rough(model: OutlineModel, rng: np.random.Generator) -> Floats:

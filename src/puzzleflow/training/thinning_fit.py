@@ -1,0 +1,30 @@
+"""Fit the thinning of drawn masks: logistic regression by Newton steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from puzzleflow.generation.thinning import Floats, Thinning, terms
+
+NEWTON_STEPS = 25
+RIDGE = 1e-2
+KEEP_ALL_ABOVE = 95  # per cent of drawn masks whose ratio lies below the level
+
+
+def fit_thinning(real: Floats, drawn: Floats) -> Thinning:
+    """From (N, 4) and (M, 4) quick features of real and of drawn masks."""
+    shift, scale = real.mean(axis=0), real.std(axis=0) + 1e-9
+    inputs = terms((np.concatenate([real, drawn]) - shift) / scale)
+    labels = np.concatenate([np.ones(len(real)), np.zeros(len(drawn))])
+    # both groups count alike, so that the logit is the log ratio of densities
+    counts = np.where(labels == 1, 0.5 / len(real), 0.5 / len(drawn)) * len(labels)
+    weights = np.zeros(inputs.shape[1])
+    penalty = RIDGE * len(labels) * np.eye(len(weights)) / 100
+    for _ in range(NEWTON_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(inputs @ weights, -30, 30)))
+        slope = inputs.T @ (counts * (labels - chance)) - penalty @ weights
+        bend = (inputs * (counts * chance * (1 - chance))[:, None]).T @ inputs + penalty
+        weights = weights + np.linalg.solve(bend, slope)
+    fitted = Thinning(shift, scale, weights, 0.0)
+    level = float(np.percentile(fitted.log_ratio(drawn), KEEP_ALL_ABOVE))
+    return Thinning(shift, scale, weights, level)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from puzzleflow.cli.main import build_app
+from puzzleflow.core.errors import InputError, OutputError, UnknownName
+from puzzleflow.generation.fragments import fragment_generator
+from puzzleflow.generation.sampling import sample_seed
+from puzzleflow.pictures import read_picture, write_picture
+
+
+def run(*words: object) -> str:
+    result = CliRunner().invoke(build_app(), [str(word) for word in words])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of 60 masks of a generator, standing for real ones."""
+    folder = tmp_path_factory.mktemp("real")
+    for index, mask in enumerate(fragment_generator("outline").masks(range(500, 560))):
+        write_picture(folder / f"{index:03d}.png", mask.astype(np.uint8) * np.uint8(255))
+    return folder
+
+
+def test_sample_writes_the_same_masks_as_pictures_and_as_one_file(tmp_path: Path) -> None:
+    common = ["-n", 5, "--seed", 3, "--generator", "outline", "--workers", 1]
+    said = run("shapes", "sample", "--out", tmp_path / "masks", *common)
+    assert "0 degenerate samples were rejected" in said
+    run("shapes", "sample", "--out", tmp_path / "masks.npz", *common)
+    stored = np.load(tmp_path / "masks.npz")["masks"]
+    assert stored.shape == (5, 128, 128)
+    files = sorted((tmp_path / "masks").iterdir())
+    assert [path.name for path in files] == [f"{index:06d}.png" for index in range(5)]
+    for index, path in enumerate(files):
+        assert np.array_equal(read_picture(path, "L") == 255, stored[index])
+    alone = fragment_generator("outline").masks([sample_seed(3, 4)])[0]
+    assert np.array_equal(stored[4], alone)
+
+
+def test_sample_does_not_mix_with_other_files(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(OutputError, match="new or empty"):
+        run("shapes", "sample", "--out", tmp_path, "-n", 1)
+    with pytest.raises(UnknownName):
+        run("shapes", "sample", "--out", tmp_path / "x.npz", "-n", 1, "--generator", "clay")
+
+
+def test_validate_writes_the_whole_report(tmp_path: Path, real: Path) -> None:
+    out = tmp_path / "report"
+    said = run(
+        "shapes", "validate", "--real", real, "--out", out, "--part", "train", "-n", 12,
+        "--workers", 1, "--generator", "vae", "--generator", "outline",
+    )  # fmt: skip
+    assert "perimeter" in said
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "validation.md", "validation.json", "boxplots.png", "pca.png", "memorisation.png",
+        "samples_real.png", "samples_vae.png", "samples_outline.png",
+    }  # fmt: skip
+    found = json.loads((out / "validation.json").read_text())
+    assert found["real"]["count"] == 48
+    assert set(found["generated"]) == {"vae", "outline"}
+    area = found["generated"]["vae"]["features"]["area"]
+    expected = 100 * (area["mean"] / found["real"]["features"]["area"]["mean"] - 1)
+    assert area["difference_percent"] == pytest.approx(expected)
+    text = (out / "validation.md").read_text()
+    assert "| KS vae | W vae | KS outline | W outline |" in text
+    assert "![pca](pca.png)" in text
+
+
+def test_validate_a_folder_against_itself_finds_no_difference(tmp_path: Path, real: Path) -> None:
+    out = tmp_path / "report"
+    run("shapes", "validate", "--real", real, "--generated", real, "--part", "all", "--out", out)
+    group = json.loads((out / "validation.json").read_text())["generated"]["generated"]
+    assert group["coverage"] == 1
+    assert group["nearest_training_iou"]["median"] == pytest.approx(1)
+    assert all(row["ks"] == 0 for row in group["features"].values())
+
+
+def test_faults_of_mask_folders(tmp_path: Path, real: Path) -> None:
+    with pytest.raises(InputError, match="no mask pictures"):
+        run("shapes", "train", "--masks", tmp_path, "--out", tmp_path / "run")
+    few = tmp_path / "few"
+    write_picture(few / "one.png", np.full((128, 128), 255, dtype=np.uint8))
+    with pytest.raises(InputError, match="at least 20 masks"):
+        run("shapes", "train", "--masks", few, "--out", tmp_path / "run")
+    with pytest.raises(UnknownName, match="part"):
+        run("shapes", "validate", "--real", real, "--part", "most")
+    with pytest.raises(UnknownName, match="generator"):
+        run("shapes", "train", "--masks", real, "--out", tmp_path / "run", "--generator", "clay")
+
+
+def test_train_says_where_it_stands_and_resumes(tmp_path: Path, real: Path) -> None:
+    common = ["--masks", real, "--out", tmp_path, "--patience", 9, "--threads", 1]
+    said = run("shapes", "train", *common, "--epochs", 1)
+    assert "48 to train, 6 to choose, 6 held out" in said
+    assert "epoch 1: train" in said
+    assert (tmp_path / "losses.png").stat().st_size > 1000
+    with pytest.raises(InputError, match="resume it"):
+        run("shapes", "train", *common, "--epochs", 1)
+    assert "1623.76" in run("shapes", "train", *common, "--epochs", 1, "--resume")

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.models.checkpoint import load_weights
+from puzzleflow.models.fragment_vae import FragmentVAEConfig, load_decoder
+from puzzleflow.training.fragment_training import (
+    DECODER,
+    METRICS,
+    STATE,
+    WEIGHTS,
+    FragmentRun,
+    FragmentTraining,
+)
+from puzzleflow.training.mask_split import split_masks
+
+TINY = FragmentVAEConfig(channels=(4, 8), latent=3, mask_px=16)
+
+
+def data(count: int = 41) -> tuple[np.ndarray, list[str]]:
+    rng = np.random.default_rng(0)
+    rows, cols = np.mgrid[:16, :16] - 7.5
+    sizes = rng.uniform(4, 8, (count, 2))
+    masks = [(rows / high) ** 2 + (cols / wide) ** 2 < 1 for high, wide in sizes]
+    return np.stack(masks), [f"source{index % 2}/{index:03d}.png" for index in range(count)]
+
+
+def make(folder: Path, epochs: int, *, resume: bool = False, patience: int = 50) -> FragmentRun:
+    masks, names = data()
+    recipe = FragmentTraining(
+        max_epochs=epochs, patience=patience, batch=8, learning_rate=3e-3, seed=4
+    )
+    return FragmentRun(folder, masks, names, recipe, TINY, resume=resume)
+
+
+def test_training_improves_and_leaves_everything_behind(tmp_path: Path) -> None:
+    run = make(tmp_path, 12)
+    seen: list[int] = []
+    progress = run.run(lambda row: seen.append(int(row["epoch"])))
+    assert seen == list(range(1, 13))
+    rows = [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert rows[-1]["train_loss"] < 0.8 * rows[0]["train_loss"]
+    assert progress.best_validation == min(row["validation_loss"] for row in rows)
+    for row in rows:
+        parts = row["train_reconstruction"] + row["train_divergence"]
+        assert row["train_loss"] == pytest.approx(parts)
+    assert list((tmp_path / "tensorboard").iterdir())
+    split = json.loads((tmp_path / "split.json").read_text())
+    assert sum(len(part) for part in split.values()) == 41
+    _, config = load_weights(tmp_path / WEIGHTS)
+    assert config["training"]["best_epoch"] == progress.best_epoch
+    decoder = load_decoder(tmp_path / DECODER)
+    assert not torch.equal(decoder.latent_factor, torch.eye(3))
+
+
+def test_a_stopped_run_goes_on_exactly(tmp_path: Path) -> None:
+    make(tmp_path / "whole", 5).run()
+
+    class Stop(Exception):
+        pass
+
+    def stop(row: dict[str, float]) -> None:
+        if row["epoch"] == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        make(tmp_path / "parts", 5).run(stop)
+    torch.manual_seed(999)  # the caller's random state plays no part
+    make(tmp_path / "parts", 5, resume=True).run()
+    for name in (WEIGHTS, DECODER, STATE, METRICS):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
+
+
+def test_a_run_is_not_overwritten_or_mixed(tmp_path: Path) -> None:
+    make(tmp_path, 1).run()
+    with pytest.raises(InputError, match="holds a run already"):
+        make(tmp_path, 1)
+    with pytest.raises(InputError, match="another recipe"):
+        make(tmp_path, 1, resume=True, patience=3)
+    with pytest.raises(InputError, match="no such file"):
+        make(tmp_path / "absent", 1, resume=True)
+    masks, names = data()
+    masks[0] = ~masks[0]
+    recipe = FragmentTraining(max_epochs=1, patience=50, batch=8, learning_rate=3e-3, seed=4)
+    with pytest.raises(InputError, match="masks_sha256"):
+        FragmentRun(tmp_path, masks, names, recipe, TINY, resume=True)
+
+
+def test_early_stopping(tmp_path: Path) -> None:
+    run = make(tmp_path, 100, patience=1)
+    run.recipe = FragmentTraining(max_epochs=100, patience=1, batch=8, seed=4)
+    for group in run.optimizer.param_groups:
+        group["lr"] = 1.0  # far too fast: validation soon gets worse
+    progress = run.run()
+    assert progress.finished
+    assert progress.epoch == progress.best_epoch + 1 < 100
+
+
+def test_split_is_a_partition_within_every_source() -> None:
+    names = [f"{source}/{index}.png" for source in "ab" for index in range(50)]
+    split = split_masks(names, 7)
+    assert sorted(split.train + split.validation + split.test) == list(range(100))
+    assert (len(split.train), len(split.validation), len(split.test)) == (80, 10, 10)
+    assert sum(index < 50 for index in split.test) == 5
+    assert split == split_masks(names, 7)
+    assert split != split_masks(names, 8)
+
+
+def test_a_source_added_later_does_not_move_the_others() -> None:
+    names = [f"a/{index}.png" for index in range(50)]
+    more = names + [f"b/{index}.png" for index in range(30)]
+    assert split_masks(names).test == [i for i in split_masks(more).test if i < 50]
+
+
+def test_too_few_masks_for_a_split() -> None:
+    with pytest.raises(InputError, match="at least 20 masks, there are 19"):
+        split_masks([f"{index}.png" for index in range(19)])
+    with pytest.raises(InputError, match="too few"):
+        split_masks([f"{index}/mask.png" for index in range(30)])
