@@ -35,7 +35,7 @@ def test_finds_the_planted_optimum_of_5x5(seed: int, seam: float, place: float) 
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("seam", "place"), [(3.0, 0.0), (2.5, 1.0)])
+@pytest.mark.parametrize(("seam", "place"), [(3.0, 0.0), (2.7, 1.0)])
 def test_finds_the_planted_optimum_of_10x10(seed: int, seam: float, place: float) -> None:
     energy, truth = planted(Grid(10, 10), seed, seam=seam, place=place)
     (best,) = minimise(energy, seed=seed)
@@ -52,7 +52,7 @@ def test_other_grids_too(backend: str, grid: Grid) -> None:
 
 
 def test_the_fallback_finds_planted_optima() -> None:
-    for side, seam in ((5, 3.0), (8, 4.0)):
+    for side, seam in ((5, 3.0), (6, 4.0)):
         energy, truth = planted(Grid(side, side), 2, seam=seam)
         (best,) = search(energy, seed=0, backend="plain")
         assert np.array_equal(best.position_of, truth)
@@ -106,7 +106,7 @@ def test_everything_pinned_and_all_but_one_swap(backend: str) -> None:
     (best,) = search(energy.pinned(pins), seed=0, backend=backend)
     assert np.array_equal(best.position_of, truth)
     del pins[4], pins[9]
-    marginals = sample_posterior(energy.pinned(pins), seed=0, backend=backend)
+    marginals = sample_posterior(energy.pinned(pins), seed=0, effort=0.2, backend=backend)
     assert marginals.position_prob[4, truth[4]] + marginals.position_prob[4, truth[9]] == 1
 
 
@@ -121,7 +121,7 @@ def test_impossible_constraints_are_refused(backend: str) -> None:
 def test_constant_energy_is_no_obstacle(backend: str) -> None:
     flat = Energy.of(Grid(4, 4))
     assert search(flat, seed=0, backend=backend)[0].energy == 0
-    marginals = sample_posterior(flat, seed=0, backend=backend)
+    marginals = sample_posterior(flat, seed=0, effort=0.2, backend=backend)
     assert np.allclose(marginals.position_prob.sum(axis=0), 1)
     assert marginals.position_prob.max() < 0.5
 
@@ -129,7 +129,8 @@ def test_constant_energy_is_no_obstacle(backend: str) -> None:
 def test_sampled_marginals_agree_with_the_exact_ones(backend: str) -> None:
     energy = random_energy(Grid(3, 3), 8)
     exact = ExactSearch(energy).posterior(1.0)
-    sampled = sample_posterior(energy, seed=0, effort=3, backend=backend)
+    effort = 3 if backend == "compiled" else 1
+    sampled = sample_posterior(energy, seed=0, effort=effort, backend=backend)
     assert not sampled.is_exact
     for name in ("position_prob", "right_prob", "down_prob"):
         error = np.abs(getattr(sampled, name) - getattr(exact, name))
@@ -143,6 +144,24 @@ def test_temperature_scales_the_energy() -> None:
     assert np.array_equal(warm.position_prob, sample_posterior(energy, seed=5).position_prob)
     with pytest.raises(ValueError, match="temperature"):
         sample_posterior(energy, seed=0, temperature=-1)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_sampled_marginals_of_a_rugged_case_agree_with_the_exact_ones(seed: int) -> None:
+    """Seams that leave several quite different layouts possible, and no hint at places."""
+    energy, _ = planted(Grid(3, 4), seed, seam=1.7)
+    exact = ExactSearch(energy).posterior(1 / 1.7)
+    sampled = sample_posterior(energy, seed=0, temperature=1 / 1.7, effort=2)
+    assert exact.position_prob.max(axis=1).mean() < 0.95, "not a clear case"
+    assert np.abs(sampled.position_prob - exact.position_prob).max() < 0.15
+    assert np.abs(sampled.right_prob - exact.right_prob).max() < 0.15
+
+
+def test_a_known_start_spares_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    energy, truth = planted(Grid(4, 4), 0, seam=12)
+    (best,) = minimise(energy)
+    monkeypatch.setattr("puzzleflow.search.local.search", None)
+    assert posterior(energy, start=best, effort=0.1).confidence(truth).min() > 0.9
 
 
 def test_posterior_of_a_clear_case_is_sure_and_deterministic() -> None:

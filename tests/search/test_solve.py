@@ -28,6 +28,11 @@ def test_most_pieces_right_maximises_the_expected_count() -> None:
     assert prob[np.arange(3), position_of].sum() == pytest.approx(1.4)
 
 
+def test_decoding_never_uses_what_is_impossible() -> None:
+    prob = np.array([[0.9, 0.01], [0.02, 0.0]])  # 0.9 with a forbidden place, 0.03 without
+    assert most_pieces_right(prob).tolist() == [1, 0]
+
+
 def test_decoding_agrees_with_the_minimum_when_the_case_is_clear() -> None:
     energy, truth = planted(Grid(3, 3), 5, seam=9)
     assert np.array_equal(most_pieces_right(posterior(energy).position_prob), truth)

@@ -14,15 +14,16 @@ from puzzleflow.core.puzzle import Layout
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search.backend import Backend, load_backend
-from puzzleflow.search.beam import NUM_ORDERS, beam_layouts
+from puzzleflow.search.beam import beam_layouts
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import Posterior
 from puzzleflow.search.tables import Tables
 
 NUM_KEPT = 6  # layouts that are improved side by side
-NOISE = 0.5  # of the order in which pieces are laid
+NOISE = 0.25  # of the order in which pieces are laid
+BEAM_ORDERS = (0, 3, 4, 7)  # two opposite corners, by rows and by columns
 MAX_SWAPPED = 60  # weakest positions whose swaps are listed as alternatives
-TEMPERATURES = np.geomspace(1.0, 4.0, 6)  # of sampling; the first is what is asked for
+TEMPERATURES = np.geomspace(1.0, 3.0, 12)  # of sampling; the first is what is asked for
 
 
 def search(
@@ -39,6 +40,7 @@ def search(
     them are regrown in parts and annealed. The work depends on the number of
     pieces and ``effort`` alone, never on the clock.
     """
+    _check_feasible(energy)
     tables, engine = Tables.of(energy), load_backend(backend)
     pool = _improved(energy, tables, engine, seed, effort * engine.PACE)
     listed = pool[:1] if num_layouts == 1 else islice(_best_first(tables, pool), num_layouts)
@@ -47,6 +49,18 @@ def search(
     if not found:
         raise CannotSolve("found no layout that honours the pinned and forbidden placements")
     return sorted(found, key=lambda layout: layout.energy or 0.0)
+
+
+def _check_feasible(energy: Energy) -> None:
+    """Refuse unary costs whose infinite entries leave no permutation at all."""
+    possible = np.isfinite(energy.unary)
+    if possible.all():
+        return
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    if (maximum_bipartite_matching(csr_array(possible)) < 0).any():
+        raise CannotSolve("no layout honours the pinned and forbidden placements together")
 
 
 def _improved(
@@ -59,7 +73,7 @@ def _improved(
         starts = starts[:: int(np.ceil(num / max(1.0, 100 * effort)))]
     layouts, _ = engine.grow(tables, starts, noise=0.0, seed=seed)
     if tables.has_unary:
-        beams = [beam_layouts(energy, width=16, order=order)[:1] for order in range(NUM_ORDERS)]
+        beams = [beam_layouts(energy, width=16, order=order)[:1] for order in BEAM_ORDERS]
         layouts = np.concatenate([layouts, *beams])
     layouts = _sorted(tables, layouts)[:NUM_KEPT]
     turns = int(effort * min(40 * num, 2e8 / num**2.5))
@@ -135,13 +149,14 @@ def sample_posterior(
     *,
     seed: int,
     temperature: float = 1.0,
+    start: Layout | None = None,
     effort: float = 1.0,
     backend: str | None = None,
 ) -> Posterior:
     """Marginals of p(π) ∝ exp(−E(π) / temperature), estimated by parallel tempering.
 
     Chains at rising temperatures exchange their layouts; the coldest one is
-    counted. All start from the best layouts that :func:`search` finds.
+    counted. All start from ``start``, by default the best that :func:`search` finds.
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be positive, not {temperature}")
@@ -150,12 +165,13 @@ def sample_posterior(
         grid, energy.unary / temperature, energy.right / temperature, energy.down / temperature
     )
     tables, engine = Tables.of(energy), load_backend(backend)
-    (best,) = search(energy, seed=seed, effort=effort, backend=backend)
-    piece_at = invert(best.position_of)
+    if start is None:
+        (start,) = search(energy, seed=seed, effort=effort, backend=backend)
+    piece_at = invert(np.asarray(start.position_of))
     if len(tables.free) < 2:
         counts, total = _counted(tables, piece_at), 1.0
     else:
-        rounds = int(max(100, 2000 * effort * engine.PACE))
+        rounds = int(max(100.0, effort * engine.PACE * np.clip(1e5 / grid.num_pieces, 500, 4000)))
         counts = engine.temper(
             tables,
             np.repeat(piece_at[None], len(TEMPERATURES), axis=0),

@@ -29,9 +29,17 @@ def minimise(
 
 
 def posterior(
-    energy: Energy, *, seed: int = 0, temperature: float = 1.0, effort: float = 1.0
+    energy: Energy,
+    *,
+    seed: int = 0,
+    temperature: float = 1.0,
+    start: Layout | None = None,
+    effort: float = 1.0,
 ) -> Posterior:
-    """Marginals of p(π) ∝ exp(−E(π) / temperature): summed exactly, or sampled if too many."""
+    """Marginals of p(π) ∝ exp(−E(π) / temperature): summed exactly, or sampled if too many.
+
+    ``start``, a layout that :func:`minimise` found, spares sampling a search of its own.
+    """
     if is_exact_size(energy.grid):
         return ExactSearch(energy).posterior(temperature)
-    return sample_posterior(energy, seed=seed, temperature=temperature, effort=effort)
+    return sample_posterior(energy, seed=seed, temperature=temperature, start=start, effort=effort)

@@ -30,8 +30,12 @@ def grow(
     tables: Tables, seeds: IntArray, *, noise: float, seed: int
 ) -> tuple[IntArray, FloatArray]:
     """One layout grown from each piece of ``seeds``."""
-    layouts, energies = growth.grow_all(
+    layouts = np.empty((len(seeds), tables.num_pieces), dtype=np.int64)
+    energies = np.empty(len(seeds))
+    growth.grow_all(
         seeds,
+        layouts,
+        energies,
         tables.settled,
         noise,
         tables.warmth,

@@ -11,15 +11,13 @@ two pieces has a better partner.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from puzzleflow.search.compiled.random import below, uniform
+from puzzleflow.search.compiled.parts import below, inner, kernel, uniform
 
 _NUM_OFFSETS = 4  # places of the kernel that are weighed at once
-_jit = njit(cache=True, nogil=True)
 
 
-@_jit
+@inner
 def _weigh_offsets(score, low_y, high_y, low_x, high_x, warmth, offsets, weights):
     """The likeliest places of the kernel; returns how many, 0 when it is still open."""
     lowest = np.inf
@@ -52,22 +50,33 @@ def _weigh_offsets(score, low_y, high_y, low_x, high_x, warmth, offsets, weights
     return _NUM_OFFSETS
 
 
-@_jit
-def grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows, cols):
-    """Fill the grid around the pieces on ``canvas``; returns ``piece_at`` (N,).
+@inner
+def _seam(piece, other, direction, right, down):
+    """Cost of ``other`` lying in ``direction`` (right, down, left, up) of ``piece``."""
+    if direction == 0:
+        return right[piece, other]
+    if direction == 1:
+        return down[piece, other]
+    if direction == 2:
+        return right[other, piece]
+    return down[other, piece]
 
-    canvas   (3 rows, 3 cols) pieces, -1 where empty; the kernel is written
+
+@inner
+def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows, cols, piece_at):
+    """Fill the grid around the pieces on ``canvas``; the layout goes to ``piece_at`` (N,).
+
+    canvas   (3 rows * 3 cols,) pieces, -1 where empty; the kernel is written
              into the middle third, and the canvas is emptied before return
-    placed   room for N flat canvas cells; the first ``num_placed`` hold the kernel
+    placed   room for N canvas cells; the first ``num_placed`` hold the kernel
     fixed    whether the middle third *is* the frame, or the kernel may float
     """
     at_position, right, down, has_unary = relative
     num, width = rows * cols, 3 * cols
-    flat = canvas.ravel()
     used = np.zeros(num, np.bool_)
-    is_front = np.zeros(flat.size, np.bool_)
-    front = np.empty(flat.size, np.int64)
-    cost = np.empty((flat.size, num))
+    is_front = np.zeros(canvas.size, np.bool_)
+    front = np.empty(canvas.size, np.int64)
+    cost = np.empty((canvas.size, num))
     score = np.zeros((2 * rows + 1, 2 * cols + 1))
     offsets = np.zeros((_NUM_OFFSETS, 2), np.int64)
     weights = np.zeros(_NUM_OFFSETS)
@@ -81,29 +90,23 @@ def grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows, 
         while done < num_placed:  # take account of what was placed last
             cell = placed[done]
             done += 1
-            piece = flat[cell]
+            piece = canvas[cell]
             used[piece] = True
             y, x = cell // width, cell % width
             top, bottom = min(top, y), max(bottom, y)
             left, beyond = min(left, x), max(beyond, x)
             for direction in range(4):
                 there = cell + (1, width, -1, -width)[direction]
-                if flat[there] >= 0:
+                if canvas[there] >= 0:
                     continue
                 if not is_front[there]:
                     is_front[there] = True
                     front[num_front] = there
                     num_front += 1
-                    cost[there, :] = 0.0
+                    for other in range(num):
+                        cost[there, other] = 0.0
                 for other in range(num):
-                    if direction == 0:
-                        cost[there, other] += right[piece, other]
-                    elif direction == 1:
-                        cost[there, other] += down[piece, other]
-                    elif direction == 2:
-                        cost[there, other] += right[other, piece]
-                    else:
-                        cost[there, other] += down[other, piece]
+                    cost[there, other] += _seam(piece, other, direction, right, down)
             if has_unary:
                 for oy in range(max(0, y - rows + 1), min(y, 2 * rows) + 1):
                     for ox in range(max(0, x - cols + 1), min(x, 2 * cols) + 1):
@@ -119,14 +122,15 @@ def grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows, 
         lead, next_cell, next_piece, kept = -np.inf, -1, -1, 0
         for i in range(num_front):
             cell = front[i]
-            if flat[cell] >= 0:
+            if canvas[cell] >= 0:
                 continue
             y, x = cell // width, cell % width
             if max(bottom, y) - min(top, y) >= rows or max(beyond, x) - min(left, x) >= cols:
                 continue  # outside the frame now, hence for ever
             front[kept] = cell
             kept += 1
-            expected[:] = cost[cell]
+            for piece in range(num):
+                expected[piece] = cost[cell, piece]
             for k in range(num_offsets):
                 py, px = y - offsets[k, 0], x - offsets[k, 1]
                 if weights[k] > 0.01 and 0 <= py < rows and 0 <= px < cols:
@@ -147,19 +151,17 @@ def grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows, 
             if here > lead:
                 lead, next_cell, next_piece = here, cell, choice
         num_front = kept
-        flat[next_cell] = next_piece
+        canvas[next_cell] = next_piece
         placed[num_placed] = next_cell
         num_placed += 1
-    piece_at = np.empty(num, np.int64)
     for row in range(rows):
         for col in range(cols):
-            piece_at[row * cols + col] = canvas[top + row, left + col]
+            piece_at[row * cols + col] = canvas[(top + row) * width + left + col]
     for i in range(num):
-        flat[placed[i]] = -1
-    return piece_at
+        canvas[placed[i]] = -1
 
 
-@_jit
+@inner
 def _cost_of(piece_at, costs, rows, cols):
     unary, right, down = costs[0], costs[1], costs[2]
     total = 0.0
@@ -173,111 +175,102 @@ def _cost_of(piece_at, costs, rows, cols):
     return total
 
 
-@_jit
-def grow_all(seeds, settled, noise, warmth, rng, relative, costs, rows, cols):
-    """Grow from each piece of ``seeds``, or around the settled pieces where there are any.
+@inner
+def _lay_settled(settled, canvas, placed, rows, cols):
+    """Write the settled pieces onto the canvas; returns how many there are."""
+    count = 0
+    for position in range(rows * cols):
+        if settled[position] >= 0:
+            placed[count] = (rows + position // cols) * 3 * cols + cols + position % cols
+            canvas[placed[count]] = settled[position]
+            count += 1
+    return count
+
+
+@kernel
+def grow_all(seeds, layouts, energies, settled, noise, warmth, rng, relative, costs, rows, cols):
+    """Grow ``layouts`` (S, N) from the pieces ``seeds`` (S,), or around what is settled.
 
     settled  (N,) the piece each position must hold, -1 where it is open
-    Returns ``piece_at`` (len(seeds), N) and their energies.
     """
-    num = rows * cols
-    canvas = np.full((3 * rows, 3 * cols), -1, np.int64)
-    placed = np.empty(num, np.int64)
-    layouts = np.empty((len(seeds), num), np.int64)
-    energies = np.empty(len(seeds))
+    canvas = np.full(9 * rows * cols, -1, np.int64)
+    placed = np.empty(rows * cols, np.int64)
     for i in range(len(seeds)):
-        count = 0
-        for position in range(num):
-            if settled[position] >= 0:
-                y, x = rows + position // cols, cols + position % cols
-                canvas[y, x] = settled[position]
-                placed[count] = y * 3 * cols + x
-                count += 1
+        count = _lay_settled(settled, canvas, placed, rows, cols)
         fixed = count > 0
         if not fixed:
-            canvas[rows + rows // 2, cols + cols // 2] = seeds[i]
             placed[0] = (rows + rows // 2) * 3 * cols + cols + cols // 2
+            canvas[placed[0]] = seeds[i]
             count = 1
-        layouts[i] = grow(canvas, placed, count, fixed, noise, warmth, rng, relative, rows, cols)
+        _grow(canvas, placed, count, fixed, noise, warmth, rng, relative, rows, cols, layouts[i])
         energies[i] = _cost_of(layouts[i], costs, rows, cols)
-    return layouts, energies
 
 
-@_jit
+@inner
 def _choose_kernel(piece_at, size, canvas, placed, settled, rng, relative, rows, cols):
     """A connected part of a layout, grown over its better seams, onto the canvas."""
     _, right, down, _ = relative
-    num, width = rows * cols, 3 * cols
-    count = 0
-    for position in range(num):
-        if settled[position] >= 0:
-            canvas[rows + position // cols, cols + position % cols] = settled[position]
-            placed[count] = (rows + position // cols) * width + cols + position % cols
-            count += 1
-    start = below(rng, num)
-    y, x = rows + start // cols, cols + start % cols
-    if canvas[y, x] < 0:
-        canvas[y, x] = piece_at[start]
-        placed[count] = y * width + x
+    width = 3 * cols
+    count = _lay_settled(settled, canvas, placed, rows, cols)
+    start = below(rng, rows * cols)
+    cell = (rows + start // cols) * width + cols + start % cols
+    if canvas[cell] < 0:
+        canvas[cell] = piece_at[start]
+        placed[count] = cell
         count += 1
     while count < size:
         choice, lowest = -1, np.inf
-        for _ in range(3):  # the best of three random seams that lead outside
-            for _attempt in range(8):
-                cell = placed[below(rng, count)]
-                direction = below(rng, 4)
-                there = cell + (1, width, -1, -width)[direction]
-                ty, tx = there // width - rows, there % width - cols
-                if not (0 <= ty < rows and 0 <= tx < cols) or canvas[ty + rows, tx + cols] >= 0:
-                    continue
-                piece = canvas[cell // width, cell % width]
-                other = piece_at[ty * cols + tx]
-                if direction == 0:
-                    value = right[piece, other]
-                elif direction == 1:
-                    value = down[piece, other]
-                elif direction == 2:
-                    value = right[other, piece]
-                else:
-                    value = down[other, piece]
-                if value < lowest:
-                    choice, lowest = there, value
+        num_seen = 0
+        for _ in range(24):  # the best of three random seams that lead outside
+            cell = placed[below(rng, count)]
+            direction = below(rng, 4)
+            there = cell + (1, width, -1, -width)[direction]
+            row, col = there // width - rows, there % width - cols
+            if row < 0 or row >= rows or col < 0 or col >= cols or canvas[there] >= 0:
+                continue
+            value = _seam(canvas[cell], piece_at[row * cols + col], direction, right, down)
+            if value < lowest:
+                choice, lowest = there, value
+            num_seen += 1
+            if num_seen == 3:
                 break
         if choice < 0:
             break
-        ty, tx = choice // width - rows, choice % width - cols
-        canvas[ty + rows, tx + cols] = piece_at[ty * cols + tx]
+        canvas[choice] = piece_at[(choice // width - rows) * cols + choice % width - cols]
         placed[count] = choice
         count += 1
     return count
 
 
-@_jit
+@kernel
 def regrow(layouts, energies, settled, num_turns, noise, warmth, rng, relative, costs, rows, cols):
     """Large-neighbourhood repair: keep a good part of a layout, grow the rest anew.
 
     The layouts (R, N) take turns; what grew replaces its origin when it is
     better, and at first also when it is not much worse. In the end
-    ``layouts`` and ``energies`` hold the best that each came to.
+    ``layouts`` and ``energies`` hold the best that each came to. Settled
+    pieces must lie in their places from the start.
     """
     num = rows * cols
-    canvas = np.full((3 * rows, 3 * cols), -1, np.int64)
-    placed = np.empty(num, np.int64)
-    fixed = settled.max() >= 0
+    canvas = np.full(9 * num, -1, np.int64)
+    placed, grown = np.empty(num, np.int64), np.empty(num, np.int64)
     current, current_energies = layouts.copy(), energies.copy()
+    fixed = False
+    for position in range(num):
+        fixed = fixed or settled[position] >= 0
     for turn in range(num_turns):
         i = turn % len(layouts)
-        size = 1 + int(num * (0.1 + 0.8 * uniform(rng)))
-        count = _choose_kernel(
-            current[i], min(size, num - 1), canvas, placed, settled, rng, relative, rows, cols
-        )
+        size = min(1 + int(num * (0.1 + 0.8 * uniform(rng))), num - 1)
+        count = _choose_kernel(current[i], size, canvas, placed, settled, rng, relative, rows, cols)
         keep_place = fixed or uniform(rng) < 0.5
-        grown = grow(canvas, placed, count, keep_place, noise, warmth, rng, relative, rows, cols)
+        _grow(canvas, placed, count, keep_place, noise, warmth, rng, relative, rows, cols, grown)
         energy = _cost_of(grown, costs, rows, cols)
         slack = -np.log(1.0 - uniform(rng)) * warmth * (1.0 - turn / num_turns)
         if energy <= current_energies[i] + slack:
-            current[i] = grown
             current_energies[i] = energy
+            for position in range(num):
+                current[i, position] = grown[position]
             if energy < energies[i]:
-                layouts[i] = grown
                 energies[i] = energy
+                for position in range(num):
+                    layouts[i, position] = grown[position]

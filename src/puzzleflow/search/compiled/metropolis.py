@@ -11,14 +11,11 @@ energy is sought, *guided* moves aim a piece beside one that it fits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from puzzleflow.search.compiled.random import below, uniform
-
-_jit = njit(cache=True, nogil=True)
+from puzzleflow.search.compiled.parts import below, inner, kernel, uniform
 
 
-@_jit
+@inner
 def energy_of(cells, unary, right, down, rows, cols):
     """E of a framed layout."""
     width = cols + 2
@@ -31,7 +28,7 @@ def energy_of(cells, unary, right, down, rows, cols):
     return total
 
 
-@_jit
+@inner
 def _around(cells, cell, width, unary, right, down):
     """The terms of E that touch one cell."""
     piece = cells[cell]
@@ -44,7 +41,7 @@ def _around(cells, cell, width, unary, right, down):
     )
 
 
-@_jit
+@inner
 def _swap_delta(cells, a, b, width, unary, right, down):
     """Change of E when the pieces at cells a and b change places (they have, on return)."""
     if a > b:
@@ -62,7 +59,7 @@ def _swap_delta(cells, a, b, width, unary, right, down):
     return after - before
 
 
-@_jit
+@inner
 def _touching(cells, changed, num, mark, width, unary, right, down):
     """The terms of E that touch any of the first ``num`` cells in ``changed``."""
     total = 0.0
@@ -78,7 +75,7 @@ def _touching(cells, changed, num, mark, width, unary, right, down):
     return total
 
 
-@_jit
+@inner
 def _plan_block(cells, top, left, height, wide, dy, dx, width, changed, pieces, inside):
     """A rectangle moves by (dy, dx); what it covers fills what it leaves. Returns the count."""
     num = 0
@@ -106,7 +103,7 @@ def _plan_block(cells, top, left, height, wide, dy, dx, width, changed, pieces, 
     return vacated
 
 
-@_jit
+@inner
 def _plan_roll(cells, top, left, height, wide, dy, dx, width, changed, pieces):
     """The pieces of a rectangle roll by (dy, dx) within it. Returns the count."""
     num = 0
@@ -118,7 +115,7 @@ def _plan_roll(cells, top, left, height, wide, dy, dx, width, changed, pieces):
     return num
 
 
-@_jit
+@inner
 def _plan_random_block(cells, rng, rows, cols, changed, pieces, inside):
     height, wide = 1 + below(rng, rows), 1 + below(rng, cols)
     top, left = 1 + below(rng, rows - height + 1), 1 + below(rng, cols - wide + 1)
@@ -129,7 +126,7 @@ def _plan_random_block(cells, rng, rows, cols, changed, pieces, inside):
     return _plan_block(cells, top, left, height, wide, dy, dx, cols + 2, changed, pieces, inside)
 
 
-@_jit
+@inner
 def _plan_random_roll(cells, rng, rows, cols, changed, pieces):
     kind = below(rng, 4)  # the whole, a band of rows, a band of columns, a rectangle
     height = rows if kind == 0 or kind == 2 else 1 + below(rng, rows)
@@ -141,7 +138,7 @@ def _plan_random_roll(cells, rng, rows, cols, changed, pieces):
     return _plan_roll(cells, top, left, height, wide, dy, dx, cols + 2, changed, pieces)
 
 
-@_jit
+@inner
 def _plan_guided_block(cells, rng, rows, cols, at, to, changed, pieces, inside):
     """A random rectangle around cell ``at`` moves so that its piece lands on cell ``to``."""
     width = cols + 2
@@ -157,7 +154,7 @@ def _plan_guided_block(cells, rng, rows, cols, at, to, changed, pieces, inside):
     )  # fmt: skip
 
 
-@_jit
+@inner
 def _make_room(num_cells):
     """Scratch arrays of one chain: changed cells, new and old pieces, two flags per cell."""
     return (
@@ -169,7 +166,7 @@ def _make_room(num_cells):
     )
 
 
-@_jit
+@inner
 def _sweep(
     cells,
     where,
@@ -239,11 +236,12 @@ def _sweep(
                 energy += delta
         if energy < best_energy - 1e-9:
             best_energy = energy
-            best_cells[:] = cells
+            for i in range(len(cells)):
+                best_cells[i] = cells[i]
     return energy, best_energy
 
 
-@_jit
+@kernel
 def anneal(chains, temperatures, num_proposals, seeds, tables):
     """Cool every framed layout of ``chains`` (R, cells) through ``temperatures``.
 
@@ -270,7 +268,7 @@ def anneal(chains, temperatures, num_proposals, seeds, tables):
     return energies
 
 
-@_jit
+@kernel
 def temper(chains, temperatures, num_rounds, num_burn_in, num_proposals, rng, tables):
     """Sample at ``temperatures[0]`` by parallel tempering over rising temperatures.
 
