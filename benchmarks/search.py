@@ -1,6 +1,6 @@
 """How fast and how good the search is, on one core.
 
-    python -m benchmarks search [--instances 20]
+    python benchmarks/search.py [--instances 20]
 
 Instances hide one layout in noise: every cost is normal with unit variance,
 and the seams (and places) of the hidden layout are cheaper by a margin. With
