@@ -89,7 +89,7 @@ def test_a_damaged_line_in_the_middle_is_named(path: Path) -> None:
 def test_two_writers_are_refused(path: Path) -> None:
     with (
         Journal(path, HEADING) as first,
-        pytest.raises(OutputError, match="another benchmark"),
+        pytest.raises(OutputError, match="another process"),
         Journal(path, HEADING),
     ):
         pass

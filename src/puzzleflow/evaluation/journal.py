@@ -7,15 +7,13 @@ killed run loses at most the line it was writing, which the next one drops.
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from puzzleflow.core.errors import FormatError, InputError, OutputError
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.journal import JournalFile, read_journal
 
 VERSION = 1
 
@@ -55,44 +53,29 @@ class Journal:
     def __init__(self, path: Path, heading: Heading) -> None:
         self.path = path
         self.heading = heading
-        self._handle: int | None = None
+        self._file = JournalFile(path)
 
     def read(self) -> dict[int, Record]:
         """Records by puzzle index; empty if there is no journal yet."""
-        if not self.path.exists():
-            return {}
-        records = {}
-        for record in self._parse(self._whole_lines()):
-            records[record.index] = record
-        return records
+        return {record.index: record for record in self._parse(read_journal(self.path))}
 
     def __enter__(self) -> Journal:
-        """Take the file for this process alone, drop a torn last line, make the heading."""
+        """Take the file for this process alone and make the heading."""
+        self._file.__enter__()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            _lock(self._handle, self.path)
-            lines = self._whole_lines()
-            self._parse(lines)
-            os.ftruncate(self._handle, sum(len(line) + 1 for line in lines))
-            if not lines:
-                self._write(_line(asdict(self.heading)))
-        except OSError as error:
-            self.close()
-            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
+            self._parse(self._file.entries)
+            if not self._file.entries:
+                self._file.append(asdict(self.heading))
         except BaseException:
             self.close()
             raise
         return self
 
     def append(self, record: Record) -> None:
-        """Write one line in one call: whole, or torn at the end of the file."""
-        self._write(_line(asdict(record)))
+        self._file.append(asdict(record))
 
     def close(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)  # and with it the lock
-            self._handle = None
+        self._file.close()
 
     def __exit__(
         self,
@@ -102,29 +85,12 @@ class Journal:
     ) -> None:
         self.close()
 
-    def _write(self, content: bytes) -> None:
-        if self._handle is None:
-            raise ValueError("open the journal with `with`")
-        try:
-            while content:
-                content = content[os.write(self._handle, content) :]
-        except OSError as error:
-            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
-
-    def _whole_lines(self) -> list[bytes]:
-        """Lines that were finished; a torn last one is left out."""
-        try:
-            content = self.path.read_bytes()
-        except OSError as error:
-            raise InputError(f"cannot read {self.path}: {error.strerror or error}") from error
-        return content.split(b"\n")[:-1]
-
-    def _parse(self, lines: list[bytes]) -> list[Record]:
-        if not lines:
+    def _parse(self, entries: list[dict[str, Any]]) -> list[Record]:
+        if not entries:
             return []
         try:
-            heading = Heading(**json.loads(lines[0]))
-        except (ValueError, TypeError) as error:
+            heading = Heading(**entries[0])
+        except TypeError as error:
             raise FormatError(f"{self.path}: expected a journal of results ({error})") from error
         if heading != self.heading:
             theirs, ours = asdict(heading), asdict(self.heading)
@@ -133,29 +99,12 @@ class Journal:
                 f"{self.path} holds results of another run (different {different}); "
                 "choose another --out or start over with --fresh"
             )
-        return [self._record(line, number) for number, line in enumerate(lines[1:], start=2)]
+        return [self._record(entry, number) for number, entry in enumerate(entries[1:], start=2)]
 
-    def _record(self, line: bytes, number: int) -> Record:
+    def _record(self, fields: dict[str, Any], number: int) -> Record:
         try:
-            fields: dict[str, Any] = json.loads(line)
             if fields["position_of"] is not None:
                 fields["position_of"] = tuple(int(p) for p in fields["position_of"])
             return Record(**fields)
         except (ValueError, TypeError, KeyError) as error:
             raise FormatError(f"{self.path}, line {number}: expected a result ({error})") from error
-
-
-def _line(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
-
-
-def _lock(handle: int, path: Path) -> None:
-    """Refuse a second writer; the lock falls with the process, however it ends."""
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise OutputError(f"{path}: another benchmark is writing here") from error

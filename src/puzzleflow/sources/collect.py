@@ -24,11 +24,11 @@ import httpx2
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.files import read_json, write_json
+from puzzleflow.journal import JournalFile
 from puzzleflow.pictures import SUFFIXES
 from puzzleflow.sources.diversity import write_diversity
 from puzzleflow.sources.draws import Draws
 from puzzleflow.sources.fetch import BrokenBody, Fetcher, FetchSettings, RequestFailed
-from puzzleflow.sources.journal import Journal
 from puzzleflow.sources.ledger import KEPT, Ledger, Outcome
 from puzzleflow.sources.met import MET_API, MetClient, MetRecord, is_web_address
 from puzzleflow.sources.metadata import Row, write_metadata
@@ -85,7 +85,7 @@ def collect(
 ) -> Collected:
     """Fill ``out``, or go on filling it. Pictures that are there are not asked for again."""
     _check(settings)
-    with Journal(out / "journal.jsonl") as journal:
+    with JournalFile(out / "journal.jsonl") as journal:
         _agree(out, settings)
         for leftover in out.glob("*/images/.*.part"):
             leftover.unlink()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.errors import FormatError
-from puzzleflow.sources.journal import Journal
+from puzzleflow.journal import JournalFile
 from puzzleflow.sources.met import MetRecord
 from puzzleflow.sources.verify import PictureFacts
 
@@ -38,7 +38,7 @@ class Ledger:
     asks for them again.
     """
 
-    def __init__(self, journal: Journal, folder: Path) -> None:
+    def __init__(self, journal: JournalFile, folder: Path) -> None:
         self._journal = journal
         self.records: dict[int, MetRecord] = {}
         self.outcomes: dict[int, Outcome] = {}

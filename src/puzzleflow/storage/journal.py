@@ -11,13 +11,13 @@ import io
 import json
 import os
 import struct
-import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from puzzleflow.core.errors import FormatError, OutputError
+from puzzleflow.journal import lock
 
 _MAGIC = b"PFJOURN1"
 _RECORD = struct.Struct("<QI")  # bytes of the payload, their CRC-32
@@ -39,7 +39,7 @@ class Journal:
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
         try:
-            _lock(self._stream, path)
+            lock(self._stream.fileno(), path)
             self._resume(json.dumps(settings, sort_keys=True).encode())
         except BaseException:
             self._stream.close()
@@ -111,15 +111,3 @@ class Journal:
     def close(self) -> None:
         """Let go of the file and of its lock."""
         self._stream.close()
-
-
-def _lock(stream: BinaryIO, path: Path) -> None:
-    """Refuse a second writer; the lock falls with the process, however it ends."""
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise OutputError(f"{path}: another process is writing here") from error

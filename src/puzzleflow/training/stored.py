@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch.utils.data import IterableDataset, get_worker_info
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.storage.source import PuzzleSource
-from puzzleflow.training.stream import Batch
+from puzzleflow.training.stream import Batch, NumberedBatches
 
 
-class StoredBatches(IterableDataset[Batch]):
+class StoredBatches(NumberedBatches):
     """Epoch after epoch of a source, shuffled anew each time, entered at any batch."""
 
     def __init__(
@@ -37,14 +36,6 @@ class StoredBatches(IterableDataset[Batch]):
     @property
     def batches_per_epoch(self) -> int:
         return len(self.source) // self.batch_size
-
-    def __iter__(self) -> Iterator[Batch]:
-        worker = get_worker_info()
-        offset, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        number = self.first_batch + offset
-        while True:
-            yield self.batch(number)
-            number += step
 
     def batch(self, number: int) -> Batch:
         """Batch ``number``, always the same."""

@@ -53,7 +53,25 @@ class StreamConfig:
     plain_share: float = 0.2  # puzzles cut exactly as data sets are: centre crop, no changes
 
 
-class PuzzleStream(IterableDataset[Batch]):
+class NumberedBatches(IterableDataset[Batch]):
+    """Endless batches, each a function of its number; workers take turns."""
+
+    first_batch = 0  # where iteration begins
+
+    def batch(self, number: int) -> Batch:
+        """Batch ``number``, always the same."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Batch]:
+        worker = get_worker_info()
+        offset, step = (worker.id, worker.num_workers) if worker else (0, 1)
+        number = self.first_batch + offset
+        while True:
+            yield self.batch(number)
+            number += step
+
+
+class PuzzleStream(NumberedBatches):
     """An endless iterable of :class:`Batch`, from ``first_batch`` on."""
 
     def __init__(
@@ -73,14 +91,6 @@ class PuzzleStream(IterableDataset[Batch]):
         self.grids = [Grid.parse(text) for text in config.grids]
         shares = np.array(list(config.grids.values()), dtype=float)
         self._shares = shares / shares.sum()
-
-    def __iter__(self) -> Iterator[Batch]:
-        worker = get_worker_info()
-        offset, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        number = self.first_batch + offset
-        while True:
-            yield self.batch(number)
-            number += step
 
     def batch(self, number: int) -> Batch:
         """Batch ``number`` of this stream, always the same."""
@@ -181,7 +191,7 @@ def _recoloured(canvas: ByteArray, rng: np.random.Generator) -> ByteArray:
     return recoloured
 
 
-def stream_loader(stream: IterableDataset[Batch], num_workers: int = 0) -> DataLoader[Batch]:
+def stream_loader(stream: NumberedBatches, num_workers: int = 0) -> DataLoader[Batch]:
     """A loader that yields the stream's batches in order."""
     return DataLoader(
         stream,

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from puzzleflow.core.errors import InputError, OutputError
+from puzzleflow.core.errors import OutputError
 from puzzleflow.core.rng import child_rng
+from puzzleflow.journal import JournalFile
 from puzzleflow.sources.fetch import BrokenBody
-from puzzleflow.sources.journal import Journal
 from puzzleflow.sources.verify import check_picture
 
 shared_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -28,39 +28,39 @@ def test_cut_anywhere_a_journal_keeps_its_whole_lines_and_goes_on(
     path = tmp_path / "journal.jsonl"
     path.unlink(missing_ok=True)
     ends = [0]
-    with Journal(path) as journal:
+    with JournalFile(path) as journal:
         for text in texts:
             journal.append({"text": text})
             ends.append(path.stat().st_size)
     cut = data.draw(st.integers(0, ends[-1]))
     path.write_bytes(path.read_bytes()[:cut])
     whole = [text for text, end in zip(texts, ends[1:], strict=True) if end <= cut]
-    with Journal(path) as journal:
+    with JournalFile(path) as journal:
         assert [entry["text"] for entry in journal.entries] == whole
         journal.append({"text": "more"})
-    with Journal(path) as journal:
+    with JournalFile(path) as journal:
         assert [entry["text"] for entry in journal.entries] == [*whole, "more"]
 
 
 def test_a_line_is_there_as_soon_as_it_is_appended(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j") as journal:
+    with JournalFile(tmp_path / "j") as journal:
         journal.append({"a": "ä\n"})
         assert json.loads((tmp_path / "j").read_text()) == {"a": "ä\n"}
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j"):
-        second = Journal(tmp_path / "j")
-        with pytest.raises(InputError, match="another process"):
+    with JournalFile(tmp_path / "j"):
+        second = JournalFile(tmp_path / "j")
+        with pytest.raises(OutputError, match="another process"):
             second.__enter__()
-    with Journal(tmp_path / "j") as third:
+    with JournalFile(tmp_path / "j") as third:
         assert third.entries == []
 
 
 def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file" / "j", tmp_path):
-        journal = Journal(path)
+        journal = JournalFile(path)
         with pytest.raises(OutputError, match="cannot write"):
             journal.__enter__()
 
