@@ -32,9 +32,11 @@ async function ask(method, path, { body, form, query } = {}) {
   return content;
 }
 
+/** A capital and a full stop; names of files stay as they are. */
 function sentence(text) {
-  const first = String(text);
-  return first.charAt(0).toUpperCase() + first.slice(1) + (/[.!?]$/.test(first) ? "" : ".");
+  const plain = String(text);
+  const isName = /^\S*\.\w+:/.test(plain);
+  return (isName ? plain : plain.charAt(0).toUpperCase() + plain.slice(1)) + (/[.!?]$/.test(plain) ? "" : ".");
 }
 
 function formOf(field, files) {

@@ -20,6 +20,7 @@ export const app = {
   ui: fresh(),
   pinMoved: localStorage.getItem("pin-moved") === "yes",
   solver: null,
+  methodOpen: false,
 
   /** Run `action`; an error is shown, never lost. */
   async attempt(action) {
@@ -71,9 +72,15 @@ export const app = {
   open: (text, opening) =>
     app.attempt(async () => {
       const state = await busy(text, opening());
-      app.show(state);
       $("#main").focus();
-      if (state.grid && !state.board) await app.solve({ grid: state.grid });
+      if (!state.grid || state.board) {
+        app.show(state);
+        return;
+      }
+      Object.assign(app, { state, ui: fresh() });
+      location.hash = `w=${state.id}`;
+      await app.solve({ grid: state.grid });
+      if (!app.state?.board) app.render(); // refused or failed: the pieces are there all the same
     }),
 
   /** Solve and follow the job until it ends. */

@@ -23,7 +23,7 @@ export function gridChoice(app) {
 }
 
 export function solverChoice(app) {
-  return h("details", {}, h("summary", {}, "Method"),
+  return h("details", { open: app.methodOpen, onToggle: (event) => (app.methodOpen = event.target.open) }, h("summary", {}, "Method"),
     h("label", { class: "field" }, h("span", {}, "Solver"),
       h("select", { id: "solver", onChange: (event) => (app.solver = event.target.value) },
         app.about.solvers.map((name) => h("option", { value: name, selected: name === app.solver },

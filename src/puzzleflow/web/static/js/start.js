@@ -20,16 +20,16 @@ function filePicker(app, id, label, kind, { accept, multiple = false, options = 
   return [button, input];
 }
 
-function select(label, entries, value, onChange) {
+function select(id, label, entries, value, onChange) {
   return h("label", { class: "field" }, h("span", {}, label),
-    h("select", { onChange: (event) => onChange(event.target.value) },
+    h("select", { id, onChange: (event) => onChange(event.target.value) },
       entries.map(([key, text]) => h("option", { value: key, selected: String(key) === String(value) }, text))));
 }
 
 function cutOptions(app) {
   return [
-    select("Pieces", GRIDS.map((grid, index) => [index, times(grid)]), chosen.grid, (v) => (chosen.grid = Number(v))),
-    select("Edges", Object.entries(app.about.erosions), chosen.erosion, (v) => (chosen.erosion = v)),
+    select("cut-grid", "Pieces", GRIDS.map((grid, index) => [index, times(grid)]), chosen.grid, (v) => (chosen.grid = Number(v))),
+    select("cut-edges", "Edges", Object.entries(app.about.erosions), chosen.erosion, (v) => (chosen.erosion = v)),
   ];
 }
 
