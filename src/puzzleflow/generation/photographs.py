@@ -16,9 +16,15 @@ from PIL import Image
 from scipy import ndimage
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, FloatArray, IntArray
+from puzzleflow.generation.builder import build_puzzle, draw_positions
+from puzzleflow.generation.erosion import ErosionModel
+from puzzleflow.generation.recipe import mask_seed
 from puzzleflow.pictures import read_picture
+from puzzleflow.samples import list_samples, load_sample
 
 GROUNDS: dict[str, tuple[int, int, int]] = {
     "white card": (244, 243, 239),
@@ -78,15 +84,13 @@ class Photograph:
     piece_of: NDArray[np.int32]
 
 
-def draw_conditions(seed: int, pieces: ByteArray | None = None) -> Conditions:
+def draw_conditions(seed: int) -> Conditions:
     """Conditions at random, over the whole range that a careful amateur meets.
 
-    Given (N, h, w, 4) ``pieces``, the ground is one of the :func:`advised_grounds`;
-    without them it is any.
+    The ground is any of :data:`GROUNDS`, whether it contrasts with the pieces or not.
     """
     rng = child_rng(seed, "conditions")
-    grounds = list(GROUNDS.values()) if pieces is None else advised_grounds(pieces)
-    ground = grounds[rng.integers(len(grounds))]
+    ground = list(GROUNDS.values())[rng.integers(len(GROUNDS))]
     tinted = np.clip(np.array(ground) + rng.integers(-10, 11, 3), 12, 248)
     return Conditions(
         ground=(int(tinted[0]), int(tinted[1]), int(tinted[2])),
@@ -102,14 +106,21 @@ def draw_conditions(seed: int, pieces: ByteArray | None = None) -> Conditions:
     )
 
 
-def advised_grounds(pieces: ByteArray) -> list[tuple[int, int, int]]:
-    """The half of the grounds that fewest pixels of (N, h, w, 4) ``pieces`` resemble."""
-    colours = pieces[pieces[..., 3] > 127][::7, :3].astype(np.float32)  # (P, 3)
-    resembling = {
-        ground: float((np.linalg.norm(colours - ground, axis=-1) < 60).mean())
-        for ground in GROUNDS.values()
-    }
-    return sorted(resembling, key=resembling.__getitem__)[: len(GROUNDS) // 2]
+def sample_photograph(
+    seed: int, erosion: ErosionModel, grid: Grid, conditions: Conditions | None = None
+) -> tuple[Puzzle, Photograph]:
+    """A bundled picture, broken and photographed; picture, sizes and conditions at random."""
+    rng = child_rng(seed, "sample")
+    samples = list_samples()
+    picture = load_sample(samples[rng.integers(len(samples))].name)
+    side = int(rng.integers(96, 200))
+    seeds = [mask_seed(seed, position) for position in range(grid.num_pieces)]
+    masks = erosion.masks(seeds, side, side)
+    puzzle = build_puzzle(picture, grid, masks, draw_positions(rng, grid.num_pieces))
+    taken = compose_photograph(
+        puzzle.pieces, conditions or draw_conditions(seed), seed=seed, columns=grid.cols
+    )
+    return puzzle, taken
 
 
 def compose_photograph(
@@ -201,12 +212,6 @@ def _with_dust(scene: FloatArray, specks: int, rng: np.random.Generator) -> Floa
         inside = (y - row) ** 2 + (x - col) ** 2 <= radius**2
         window[inside] = np.clip(window[inside] + rng.choice([-90, 90]), 0, 255)
     return scene
-
-
-def intersection_over_union(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
-    """Of two masks of one shape; 0 when both are empty."""
-    union = np.count_nonzero(first | second)
-    return np.count_nonzero(first & second) / union if union else 0.0
 
 
 def found_iou(piece_of: NDArray[np.int32], labels: NDArray[np.int32]) -> FloatArray:

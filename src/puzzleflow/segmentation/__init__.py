@@ -2,9 +2,9 @@
 
 from puzzleflow.segmentation.background import Ground
 from puzzleflow.segmentation.edits import delete, merge, split, turn, turn_in
+from puzzleflow.segmentation.find import segment
 from puzzleflow.segmentation.fragments import Fragment, Segmentation, as_pieces
 from puzzleflow.segmentation.preview import draw_preview
-from puzzleflow.segmentation.segment import segment
 
 __all__ = [
     "Fragment",

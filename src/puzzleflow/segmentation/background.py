@@ -14,10 +14,14 @@ import numpy as np
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
 from puzzleflow.pictures import resize
 
-FIT_PX = 160  # the long side of what is fitted: light has no finer detail
+FIT_PX = 128  # the long side of what is fitted: light has no finer detail
 MARGIN_PART = 0.04  # of the short side
 PLAIN_LEVELS = 5.0  # a finer spread than this is taken for light, not for something else
-ROUNDS = 8
+ROUNDS = 12
+DARK_LEVELS = 60.0
+LIGHT_RANGE = (0.6, 1.6)
+STRIP_PX = 256
+CLIPPED = (2.0, 251.0)  # with noise, the mean of clipped pixels is this far from the end
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +39,7 @@ class Ground:
 
     def colours(self, height: int, width: int) -> FloatArray:
         """(height, width, 3) float32 levels for a picture of that size."""
-        return self.rows(height, width, 0, height)
-
-    def rows(self, height: int, width: int, first: int, last: int) -> FloatArray:
-        """(last - first, width, 3) float32: some rows of a picture of height x width."""
-        return self.window(height, width, (first, 0, last - first, width))
+        return self.window(height, width, (0, 0, height, width))
 
     def window(self, height: int, width: int, bbox: tuple[int, int, int, int]) -> FloatArray:
         """(h, w, 3) float32 of the window (top, left, h, w) of a picture of height x width."""
@@ -51,6 +51,27 @@ class Ground:
             plane = np.outer(y**power_y, x**power_x).astype(np.float32)  # (h, w)
             planes += plane[..., None] * weights.astype(np.float32)
         return np.clip(planes, 0, 255)
+
+
+def even_light(
+    pixels: ByteArray, ground: Ground, shape: tuple[int, int], corner: tuple[int, int]
+) -> None:
+    """Divide the light's unevenness out of a (h, w, 3) window of a photograph, in place.
+
+    The ground is plain, so its brightness is the light's. A dark ground says
+    too little about the light: then nothing is changed.
+
+    shape   (H, W) of the photograph
+    corner  (top, left) of the window in it
+    """
+    usual = float(ground.colours(32, 32).mean())
+    if usual < DARK_LEVELS:
+        return
+    for top in range(0, len(pixels), STRIP_PX):
+        strip = pixels[top : top + STRIP_PX]
+        box = (corner[0] + top, corner[1], strip.shape[0], strip.shape[1])
+        light = ground.window(*shape, box).mean(axis=-1, keepdims=True) / usual  # (h, w, 1)
+        strip[:] = np.clip(np.rint(strip / np.clip(light, *LIGHT_RANGE)), 0, 255)
 
 
 def fit_ground(pixels: ByteArray) -> Ground:
@@ -69,7 +90,7 @@ def fit_ground(pixels: ByteArray) -> Ground:
 
 
 def _fit(small: FloatArray, chosen: BoolArray, degree: int) -> Ground:
-    """Least squares over the ``chosen`` pixels, weighed by Tukey's biweight."""
+    """Least squares over the ``chosen`` pixels, weighed by Huber's weights, then by Tukey's."""
     height, width = small.shape[:2]
     y = np.repeat(_coordinates(height), width)[chosen.ravel()]
     x = np.tile(_coordinates(width), height)[chosen.ravel()]
@@ -80,16 +101,28 @@ def _fit(small: FloatArray, chosen: BoolArray, degree: int) -> Ground:
     coefficients = np.zeros((design.shape[1], 3))
     coefficients[0] = centre
     spread = 0.0
-    for _ in range(ROUNDS):
+    target = colours
+    for turn in range(ROUNDS):
         spread = float(np.median(residual)) / 1.54  # of three channels, one spread each
-        scale = 4.7 * max(spread, 0.5)
-        weights = np.clip(1 - (residual / scale) ** 2, 0, None) ** 2
+        scale = max(spread, 0.5)
+        if turn < ROUNDS // 2:  # Huber: what is far off may still be the far end of the light
+            weights = 1 / np.maximum(residual / (1.3 * scale), 1)
+        else:
+            weights = np.clip(1 - (residual / (4.7 * scale)) ** 2, 0, None) ** 2
         if np.count_nonzero(weights) <= 2 * design.shape[1]:
             break
         weighed = design * weights[:, None]
-        coefficients = np.linalg.lstsq(design.T @ weighed, weighed.T @ colours, rcond=None)[0]
-        residual = np.linalg.norm(colours - design @ coefficients, axis=1)
+        coefficients = np.linalg.lstsq(design.T @ weighed, weighed.T @ target, rcond=None)[0]
+        fitted = design @ coefficients
+        target = _beyond_clipping(colours, fitted)
+        residual = np.linalg.norm(target - fitted, axis=1)
     return Ground(coefficients, degree, spread)
+
+
+def _beyond_clipping(colours: FloatArray, fitted: FloatArray) -> FloatArray:
+    """Colours, but where the camera clipped them any value beyond counts as seen."""
+    bright = np.where(colours >= CLIPPED[1], np.maximum(colours, fitted), colours)
+    return np.where(colours <= CLIPPED[0], np.minimum(bright, fitted), bright)
 
 
 def _fit_size(height: int, width: int) -> tuple[int, int]:

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.segmentation.find import arrange
 from puzzleflow.segmentation.flood import Labels
 from puzzleflow.segmentation.fragments import Fragment, Segmentation, cut_fragment
-from puzzleflow.segmentation.segment import arrange
 from puzzleflow.segmentation.separate import part
 
 
@@ -26,7 +26,7 @@ def merge(segmentation: Segmentation, numbers: Iterable[int]) -> Segmentation:
     labels = segmentation.labels.copy()
     labels[np.isin(labels, chosen[1:])] = chosen[0]
     fragments = {n: f for n, f in _numbered(segmentation).items() if n not in chosen}
-    fragments[chosen[0]] = cut_fragment(segmentation.photo, labels, chosen[0])
+    fragments[chosen[0]] = _cut(segmentation, labels, chosen[0])
     return _again(segmentation, labels, fragments)
 
 
@@ -43,7 +43,7 @@ def split(segmentation: Segmentation, number: int) -> Segmentation:
     other = len(segmentation.fragments) + 1
     labels[window][parting.labels == 2] = other
     for each in (number, other):
-        fragments[each] = cut_fragment(segmentation.photo, labels, each)
+        fragments[each] = _cut(segmentation, labels, each)
     return _again(segmentation, labels, fragments)
 
 
@@ -80,6 +80,10 @@ def _checked(segmentation: Segmentation, number: int) -> int:
 
 def _numbered(segmentation: Segmentation) -> dict[int, Fragment]:
     return dict(enumerate(segmentation.fragments, start=1))
+
+
+def _cut(segmentation: Segmentation, labels: Labels, number: int) -> Fragment:
+    return cut_fragment(segmentation.photo, labels, number, segmentation.background)
 
 
 def _again(

@@ -1,4 +1,4 @@
-"""Photograph in, fragments out."""
+"""Photograph in, fragments out: the steps in their order."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _cut(photo: ByteArray, labels: Labels, ground: Ground | None, threshold: flo
             f"{len(numbers)} regions found, more than {MAX_FRAGMENTS}: the ground is not plain, "
             "or the threshold is too low"
         )
-    cut = [cut_fragment(photo, labels, number) for number in numbers]
+    cut = [cut_fragment(photo, labels, number, ground) for number in numbers]
     return arrange(photo, labels, dict(zip(numbers, cut, strict=True)), ground, threshold)
 
 

@@ -19,8 +19,10 @@ from puzzleflow.segmentation.flood import flood
 LEAST_THRESHOLD = 7.0
 NOISE_FACTOR = 4.0
 DARKEST_SHADOW = 0.35  # of the ground's brightness; nothing soft is darker
-HUE_TOLERANCE = 12.0  # levels between a shadow and the darkened ground: bleeding colours of JPEG
+HUE_TOLERANCE = (3.0, 0.022)  # levels, and a part of the brightness: colours that JPEG bleeds
 SPECK_PX = 24  # fewer connected pixels of the ground's colour are no ground
+LEAST_SHARP_PX = 100
+SHARP = 0.7
 _GROUND, _MATERIAL = 1, 2
 
 
@@ -45,8 +47,11 @@ def find_foreground(
     part, hue = as_shadow(smooth, ground)
     shadow = different & like_shadow(part, hue, ground)
     edge = gradient(photo)
-    certain = different & ~grow(shadow, 2) & inside_edge(distance, different)
+    highest = ndimage.maximum_filter(distance, 7)
+    certain = different & ~grow(shadow, 2) & inside_edge(distance, different, highest)
     certain |= textured(photo, shadow, different)
+    certain &= distance > 0.5 * highest  # else perhaps a narrow gap
+    certain |= sharp_regions(distance, different, certain, highest)
     markers = np.zeros(distance.shape, np.int32)
     markers[~different] = _GROUND
     markers[certain] = _MATERIAL
@@ -80,7 +85,7 @@ def as_shadow(smooth: FloatArray, ground: FloatArray) -> tuple[FloatArray, Float
 def like_shadow(part: FloatArray, hue: FloatArray, ground: FloatArray) -> BoolArray:
     """(H, W) True where a pixel is the ground's colour, only darker."""
     brightness = np.linalg.norm(ground, axis=-1)
-    tolerance = HUE_TOLERANCE + 0.06 * brightness * (1 - part)
+    tolerance = HUE_TOLERANCE[0] + brightness * (HUE_TOLERANCE[1] + 0.06 * (1 - part))
     return np.asarray((part < 1) & (part > DARKEST_SHADOW) & (hue < tolerance))
 
 
@@ -93,10 +98,30 @@ def gradient(photo: FloatArray) -> FloatArray:
     return np.sqrt(squared)
 
 
-def inside_edge(distance: FloatArray, different: BoolArray) -> BoolArray:
+def inside_edge(distance: FloatArray, different: BoolArray, highest: FloatArray) -> BoolArray:
     """Pixels on the inner side of their edge: far from it, or nearly as different as it gets."""
-    deep = shrink(different, 3)
-    return np.asarray(deep | (distance > 0.8 * ndimage.maximum_filter(distance, 7)))
+    return np.asarray(shrink(different, 3) | (distance > 0.8 * highest))
+
+
+def sharp_regions(
+    distance: FloatArray, different: BoolArray, certain: BoolArray, highest: FloatArray
+) -> BoolArray:
+    """The inner part of regions that look like shadow all over, but end as no shadow does.
+
+    Within three pixels of its outline a fragment is as different as inside; a
+    shadow is still faint there.
+    """
+    labels, count = ndimage.label(different)
+    doubtful = np.bincount(labels.ravel(), minlength=count + 1) >= LEAST_SHARP_PX
+    doubtful[np.unique(labels[certain])] = False
+    doubtful[0] = False
+    rim = different & grow(~different, 1)
+    sharp = np.zeros(count + 1, bool)
+    for number in np.flatnonzero(doubtful):
+        region = labels == number
+        usual = float(np.quantile(distance[region], 0.75))
+        sharp[number] = float(np.median(highest[region & rim])) > SHARP * usual
+    return np.asarray(shrink(different, 3) & sharp[labels])
 
 
 def textured(photo: FloatArray, shadow: BoolArray, different: BoolArray) -> BoolArray:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image
 from scipy import ndimage
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.types import BoolArray, ByteArray
-from puzzleflow.pictures import resize
-from puzzleflow.segmentation.background import Ground
+from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
+from puzzleflow.segmentation.background import Ground, even_light
 from puzzleflow.segmentation.flood import Labels
 
 Box = tuple[int, int, int, int]
@@ -56,12 +56,15 @@ class Segmentation:
     warnings: tuple[str, ...] = ()
 
 
-def cut_fragment(photo: ByteArray, labels: Labels, number: int) -> Fragment:
+def cut_fragment(
+    photo: ByteArray, labels: Labels, number: int, ground: Ground | None = None
+) -> Fragment:
     """The fragment ``number``, with a smooth outline and no ground in its rim.
 
     Alpha falls off over about one pixel and exceeds one half where ``labels``
     has the number; the outermost pixels, where ground and material mix, take
-    the colour of the nearest material.
+    the colour of the nearest material. Uneven light is evened where ``ground``
+    tells it.
     """
     boxes = ndimage.find_objects(labels, max_label=number)
     if not 0 < number <= len(boxes) or boxes[number - 1] is None:
@@ -71,6 +74,8 @@ def cut_fragment(photo: ByteArray, labels: Labels, number: int) -> Fragment:
     mask = labels[rows, cols] == number  # (h, w)
     pixels = np.zeros((*mask.shape, 4), np.uint8)
     pixels[..., :3] = photo[rows, cols, :3]
+    if ground is not None:
+        even_light(pixels[..., :3], ground, (height, width), (rows.start, cols.start))
     if photo.shape[2] == 4:
         pixels[..., 3] = np.where(mask, photo[rows, cols, 3], 0)
     else:
@@ -97,7 +102,7 @@ def soft_alpha(mask: BoolArray) -> ByteArray:
 
 def _clean_rim(pixels: ByteArray, mask: BoolArray) -> None:
     """Give the outermost pixels the colour of the nearest one inside, in place."""
-    inside = ndimage.binary_erosion(mask, border_value=1)
+    inside = ndimage.binary_erosion(mask)
     if not inside.any():
         return
     nearest = ndimage.distance_transform_edt(
@@ -148,9 +153,16 @@ def as_pieces(fragments: Sequence[Fragment], cell_px: int | None = None) -> Byte
 
 def _resize_rgba(cell: ByteArray, size: int) -> ByteArray:
     """Resize with colours weighed by alpha, so that no black seeps in from outside."""
-    alpha = cell[..., 3:].astype(np.float32) / 255
-    weighed = np.rint(cell[..., :3] * alpha).astype(np.uint8)
-    small = resize(np.concatenate([weighed, cell[..., 3:]], axis=-1), size, size)
-    cover = np.maximum(small[..., 3:], 1).astype(np.float32) / 255
-    colour = np.clip(np.rint(small[..., :3] / cover), 0, 255).astype(np.uint8)
-    return np.where(small[..., 3:] > 0, np.concatenate([colour, small[..., 3:]], axis=-1), 0)
+    cover = cell[..., 3] / np.float32(255)
+    planes = [cell[..., channel] * cover for channel in range(3)] + [cover]
+    small = np.stack([_resize_plane(plane, size) for plane in planes], axis=-1)  # (S, S, 4)
+    seen = small[..., 3:] > 1 / 255
+    colour = np.where(seen, small[..., :3] / np.maximum(small[..., 3:], 1e-6), 0)
+    alpha = np.where(seen, 255 * small[..., 3:], 0)
+    rgba = np.rint(np.concatenate([colour, alpha], axis=-1))
+    return np.asarray(np.clip(rgba, 0, 255), np.uint8)
+
+
+def _resize_plane(plane: FloatArray, size: int) -> FloatArray:
+    image = Image.fromarray(np.ascontiguousarray(plane, np.float32))
+    return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR))

@@ -41,7 +41,7 @@ def number_fragments(mask: BoolArray, min_area_px: float | None = None) -> Label
     following = len(boxes) + 1
     while waiting:
         number = waiting.pop()
-        box = ndimage.find_objects(labels == number)[0]
+        box = _box(labels == number)
         region = labels[box] == number
         parting = part(region)
         if parting is None or parting.waist > WAIST or _smallest_side(parting) < usual / 2:
@@ -93,8 +93,13 @@ def _regions(mask: BoolArray, min_area_px: float | None) -> Labels:
     return np.asarray(renumbered[labels])
 
 
-def _side(mask: BoolArray) -> int:
+def _box(mask: BoolArray) -> tuple[slice, slice]:
     rows, cols = ndimage.find_objects(mask.astype(np.int32))[0]
+    return rows, cols
+
+
+def _side(mask: BoolArray) -> int:
+    rows, cols = _box(mask)
     return int(max(rows.stop - rows.start, cols.stop - cols.start))
 
 
