@@ -20,10 +20,10 @@ Drawn = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 def test_composed_photographs_of_a_fixed_set() -> None:
-    """The thresholds of the full set (benchmarks/segmentation.py), on 54 fragments."""
+    """The thresholds of the full set (benchmarks/segmentation.py), on 36 fragments."""
     erosion = erosion_model("vae")
     iou: list[float] = []
-    for seed in range(70_000, 70_006):
+    for seed in range(70_000, 70_004):
         _, taken = sample_photograph(seed, erosion, GRID)
         iou += list(found_iou(taken.piece_of, segment(taken.pixels).labels))
     assert np.mean(np.array(iou) >= 0.9) >= 0.98

@@ -117,10 +117,12 @@ def sharp_regions(
     doubtful[0] = False
     rim = different & grow(~different, 1)
     sharp = np.zeros(count + 1, bool)
+    boxes = ndimage.find_objects(labels)
     for number in np.flatnonzero(doubtful):
-        region = labels == number
-        usual = float(np.quantile(distance[region], 0.75))
-        sharp[number] = float(np.median(highest[region & rim])) > SHARP * usual
+        box = boxes[number - 1]
+        region = labels[box] == number
+        usual = float(np.quantile(distance[box][region], 0.75))
+        sharp[number] = float(np.median(highest[box][region & rim[box]])) > SHARP * usual
     return np.asarray(shrink(different, 3) & sharp[labels])
 
 
