@@ -54,14 +54,17 @@ class Photo:
     ) -> Photo:
         """A photograph whose division is known: (H, W) ``labels`` number the fragments."""
         from puzzleflow.segmentation import Segmentation
+        from puzzleflow.segmentation.background import fit_ground
         from puzzleflow.segmentation.fragments import cut_fragment
 
         if labels.shape != pixels.shape[:2]:
             raise FormatError("photograph and labels differ in size")
         kept = keep(workbench, f"photo-{secrets.token_hex(4)}", _without_idle_alpha(pixels))
         numbers = range(1, int(labels.max(initial=0)) + 1)
-        fragments = tuple(cut_fragment(kept, labels, number) for number in numbers)
-        return _parked(workbench, Segmentation(fragments, labels, None, threshold, kept), automatic)
+        ground = fit_ground(kept) if kept.shape[2] == 3 else None
+        fragments = tuple(cut_fragment(kept, labels, number, ground) for number in numbers)
+        found = Segmentation(fragments, labels, ground, threshold, kept)
+        return _parked(workbench, found, automatic)
 
     @property
     def pixels(self) -> ByteArray:

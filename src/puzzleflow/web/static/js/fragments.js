@@ -36,9 +36,8 @@ function onPhoto(app) {
         style: {
           top: part(top, photo.height), left: part(left, photo.width),
           height: part(height, photo.height), width: part(width, photo.width),
-          "--shape": `url("${new URL(photo.cutouts[index], document.baseURI)}")`,
         },
-      }, h("span", { class: "shape" }), h("span", { class: "number" }, index + 1))));
+      }, h("img", { src: photo.cutouts[index], alt: "" }), h("span", { class: "number" }, index + 1))));
 }
 
 function onTray(app) {

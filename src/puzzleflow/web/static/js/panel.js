@@ -115,7 +115,7 @@ function selectedSection(app) {
   return h("section", {},
     h("h2", {}, `Row ${row + 1}, column ${col + 1}`),
     h("p", {}, `Piece ${piece + 1}`, h("span", { class: "fine" }, ` ${state.pieces[piece].name} `),
-      pinned ? "· pinned by you" : `· ${percent(board.confidence[position])} sure`),
+      pinned ? "· pinned by you" : board.confidence[position] === null ? "· no estimate" : `· ${percent(board.confidence[position])} sure`),
     seams.length ? h("p", { class: "fine" }, "Seams: ", seams.map(([side, value]) => `${side} ${percent(value)}`).join(", ")) : null,
     h("div", { class: "row" }, h("button", {
       type: "button", "aria-pressed": String(pinned), disabled: app.solving, id: "pin",

@@ -1,0 +1,109 @@
+"""Draw the pictures of the workbench for README and docs/workbench.md.
+
+    python runs/screenshots.py [OUT]
+
+Needs chromium. A server runs on a free loopback port; a browser does what a person would do.
+With the bundled weights and the seeds below the pictures come out the same every time.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, expect, sync_playwright
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.rng import child_rng
+from puzzleflow.files import write_bytes
+from puzzleflow.generation.builder import build_puzzle, draw_positions
+from puzzleflow.generation.erosion import erosion_model
+from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
+from puzzleflow.generation.recipe import mask_seed
+from puzzleflow.pictures import write_picture
+from puzzleflow.samples import load_sample
+from puzzleflow.web.server import running
+
+OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
+TIMEOUT_MS = 120_000
+SAMPLE, SEED = "harvesters", 3
+
+
+def photograph(path: Path) -> None:
+    """Nine fragments of a painting on slate."""
+    grid = Grid(3, 3)
+    masks = erosion_model("vae").masks([mask_seed(SEED, cell) for cell in range(9)], 160, 160)
+    places = draw_positions(child_rng(SEED, "permutation"), grid.num_pieces)
+    puzzle = build_puzzle(load_sample(SAMPLE), grid, masks, places)
+    conditions = Conditions(ground=GROUNDS["slate"], gap_px=24)
+    write_picture(path, compose_photograph(puzzle.pieces, conditions, seed=SEED).pixels)
+
+
+def keep(page: Page, path: Path) -> None:
+    """The page as WebP, a fifth of the size of a PNG."""
+    page.mouse.move(5, 795)
+    page.wait_for_timeout(500)
+    stream = io.BytesIO()
+    Image.open(io.BytesIO(page.screenshot())).convert("RGB").save(
+        stream, "WEBP", quality=82, method=6
+    )
+    write_bytes(path, stream.getvalue())
+    print(path)
+
+
+def solve(page: Page) -> None:
+    """Press the button and wait for the board."""
+    page.click("#solve")
+    expect(page.locator("#cancel")).to_have_count(0)
+    expect(page.locator(".board")).to_be_visible()
+
+
+def main(out: Path) -> None:
+    """Draw every picture into ``out``."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise InputError("no chromium on this machine")
+    expect.set_options(timeout=TIMEOUT_MS)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running() as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(TIMEOUT_MS)
+        page.goto(address)
+        page.wait_for_selector("[data-sample]")
+        page.wait_for_load_state("networkidle")
+        keep(page, out / "workbench-start.webp")
+
+        photo = Path(folder) / "fragments.png"
+        photograph(photo)
+        page.set_input_files("#file-photo", photo)
+        page.wait_for_selector(".found")
+        page.wait_for_load_state("networkidle")
+        keep(page, out / "workbench-photograph.webp")
+
+        solve(page)
+        page.wait_for_load_state("networkidle")
+        keep(page, out / "workbench-board.webp")
+
+        page.click('[data-position="4"]')
+        page.click("#pin")
+        expect(page.locator(".cell.pinned")).to_have_count(1)
+        page.click("#view-confidence")
+        keep(page, out / "workbench-confidence.webp")
+
+        page.click("#theme")
+        page.set_viewport_size({"width": 820, "height": 1180})
+        keep(page, out / "workbench-tablet.webp")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else OUT)

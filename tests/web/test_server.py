@@ -1,0 +1,76 @@
+"""The server as a program: started, asked, stopped, and what it refuses to do."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.web.scratch import PREFIX
+from puzzleflow.web.server import address_of, listen
+
+
+def start(tmp_path: Path) -> tuple[subprocess.Popen[str], str]:
+    code = "from puzzleflow.cli.main import main; main()"
+    program = subprocess.Popen(
+        [sys.executable, "-c", code, "serve", "--port", "0", "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PATH": "", "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"},
+    )
+    assert program.stdout is not None
+    line = program.stdout.readline()
+    found = re.search(r"http://127\.0\.0\.1:\d+/", line)
+    assert found is not None, line or program.communicate()[1]
+    return program, found[0]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_the_page_and_stops_cleanly(tmp_path: Path, how: signal.Signals) -> None:
+    program, address = start(tmp_path)
+    with httpx2.Client(base_url=address, timeout=60) as client:
+        assert "PuzzleFlow workbench" in client.get("/").text
+        request = {"sample": "irises", "erosion": "none", "grid": {"rows": 2, "cols": 2}}
+        assert client.post("/api/workbenches/sample", json=request).status_code == 201
+    assert len(list(tmp_path.glob(f"{PREFIX}*"))) == 1
+    program.send_signal(how)
+    out, err = program.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+    if how == signal.SIGINT:
+        assert program.returncode == 0
+        assert "Stopped." in out
+
+
+def test_a_port_in_use_is_told() -> None:
+    with closing(listen("127.0.0.1", 0)) as first:
+        first.listen()
+        port = first.getsockname()[1]
+        with pytest.raises(InputError, match=f"port {port}.*--port chooses another"):
+            listen("127.0.0.1", port)
+
+
+def test_an_address_that_is_none_is_told() -> None:
+    with pytest.raises(InputError, match=r"cannot listen on '256\.1\.1\.1'"):
+        listen("256.1.1.1", 0)
+
+
+def test_addresses_to_type() -> None:
+    assert address_of("127.0.0.1", 81) == "http://127.0.0.1:81/"
+    assert address_of("0.0.0.0", 81) == "http://127.0.0.1:81/"
+    assert address_of("::1", 81) == "http://[::1]:81/"
+
+
+def test_it_listens_on_the_loopback_only_by_default() -> None:
+    with closing(listen("127.0.0.1", 0)) as opened:
+        assert opened.family == socket.AF_INET
+        assert opened.getsockname()[0] == "127.0.0.1"
