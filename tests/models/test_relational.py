@@ -4,12 +4,21 @@ import torch
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.conv_encoder import void_widths
 from puzzleflow.models.pixels import standardised, to_tensor
-from puzzleflow.models.relational import RelationalConfig, RelationalNet
+from puzzleflow.models.relational import (
+    PRIOR_FEATURES,
+    RelationalConfig,
+    RelationalNet,
+    _best_candidates,
+)
 
 SMALL = RelationalConfig(
     piece_px=32, widths=(8, 12, 16), blocks=(0, 1, 0), side_hidden=16, side_dim=8, dim=24,
     num_heads=3, num_layers=2,
 )  # fmt: skip
+
+
+def prior_of(num_puzzles: int, N: int) -> torch.Tensor:
+    return -torch.rand(num_puzzles, 2, N, N, PRIOR_FEATURES)
 
 
 @pytest.fixture
@@ -26,7 +35,7 @@ def network() -> RelationalNet:
 def test_every_grid_gets_relations_of_its_size(network: RelationalNet, text: str) -> None:
     grid = Grid.parse(text)
     N = grid.num_pieces
-    in_context, isolated = network(torch.rand(2, N, 4, 32, 32), grid)
+    in_context, isolated = network(torch.rand(2, N, 4, 32, 32), prior_of(2, N), grid)
     for relations in (in_context, isolated):
         assert relations.right.shape == relations.down.shape == (2, N, N)
         assert relations.none.shape == (2, N, 4)
@@ -36,11 +45,11 @@ def test_every_grid_gets_relations_of_its_size(network: RelationalNet, text: str
 
 def test_shuffling_the_pieces_shuffles_the_relations(network: RelationalNet) -> None:
     grid = Grid(2, 3)
-    pixels = torch.rand(1, 6, 4, 32, 32)
+    pixels, prior = torch.rand(1, 6, 4, 32, 32), prior_of(1, 6)
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     with torch.no_grad():
-        plain, _ = network(pixels, grid)
-        mixed, _ = network(pixels[:, order], grid)
+        plain, _ = network(pixels, prior, grid)
+        mixed, _ = network(pixels[:, order], prior[:, :, order][:, :, :, order], grid)
     torch.testing.assert_close(mixed.right, plain.right[:, order][:, :, order])
     torch.testing.assert_close(mixed.down, plain.down[:, order][:, :, order])
     torch.testing.assert_close(mixed.none, plain.none[:, order])
@@ -49,7 +58,7 @@ def test_shuffling_the_pieces_shuffles_the_relations(network: RelationalNet) -> 
 
 def test_side_logits_face_each_other(network: RelationalNet) -> None:
     with torch.no_grad():
-        relations, _ = network(torch.rand(1, 4, 4, 32, 32), Grid(2, 2))
+        relations, _ = network(torch.rand(1, 4, 4, 32, 32), prior_of(1, 4), Grid(2, 2))
     right = relations.side_logits(Direction.RIGHT)
     left = relations.side_logits(Direction.LEFT)
     assert right[0, 1, 2] == left[0, 2, 1] == relations.right[0, 1, 2]
@@ -62,9 +71,23 @@ def test_context_matters(network: RelationalNet) -> None:
     pixels = torch.rand(1, 4, 4, 32, 32)
     other = pixels.clone()
     other[:, 3] = torch.rand(1, 4, 32, 32)
+    prior = prior_of(1, 4)
     with torch.no_grad():
-        first, second = network(pixels, Grid(2, 2))[0], network(other, Grid(2, 2))[0]
+        first, second = (network(p, prior, Grid(2, 2))[0] for p in (pixels, other))
     assert not torch.allclose(first.right[0, 0, 1], second.right[0, 0, 1])
+
+
+def test_a_side_sees_its_cheapest_candidates() -> None:
+    prior = torch.zeros(1, 2, 4, 4, PRIOR_FEATURES)
+    prior[0, 0, 1, :, 2] = torch.tensor([0.9, 0.0, 0.2, 0.5])  # right of piece 1: 2, then 3, then 0
+    prior[0, 0, 1, :, 0] = torch.tensor([-5.0, 0.0, -1.0, -3.0])
+    best = _best_candidates(prior)[0, 1, Direction.RIGHT].view(3, PRIOR_FEATURES)
+    assert best[:, 2].tolist() == pytest.approx([0.2, 0.5, 0.9])
+    assert best[:, 0].tolist() == [-1.0, -3.0, -5.0]
+    left = _best_candidates(prior)[0, 2, Direction.LEFT].view(3, PRIOR_FEATURES)
+    assert left[:, 2].tolist() == pytest.approx([0.0, 0.0, 0.2])  # piece 1 is its dearest
+    alone = _best_candidates(torch.zeros(1, 2, 1, 1, PRIOR_FEATURES))[0, 0, 0]
+    assert alone.view(3, PRIOR_FEATURES)[:, 2].tolist() == [3.0, 3.0, 3.0]
 
 
 def test_void_widths_of_a_hand_made_piece() -> None:

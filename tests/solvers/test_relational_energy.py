@@ -3,9 +3,14 @@ import pytest
 import torch
 
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.models.relational import Relations
+from puzzleflow.models.relational import PRIOR_FEATURES, Relations
 from puzzleflow.search import minimise
 from puzzleflow.solvers.relational_energy import EnergyWeights, terms_of, weights_for
+
+
+def silent(N: int) -> list[np.ndarray]:
+    """A prior that knows nothing."""
+    return [np.zeros((2, N, N, PRIOR_FEATURES), np.float32)]
 
 
 def planted(truth: list[int], grid: Grid, strength: float) -> Relations:
@@ -28,11 +33,16 @@ def planted(truth: list[int], grid: Grid, strength: float) -> Relations:
 
 @pytest.mark.parametrize(
     "weights",
-    [EnergyWeights(), EnergyWeights(0, 1, 1), EnergyWeights(1, 0, 0), EnergyWeights(0, 0, 1)],
+    [
+        EnergyWeights(),
+        EnergyWeights(0, 1, 1, 0),
+        EnergyWeights(1, 0, 0, 0),
+        EnergyWeights(0, 0, 1, 0),
+    ],
 )
 def test_the_truth_has_the_lowest_energy(weights: EnergyWeights) -> None:
     grid, truth = Grid(2, 3), [4, 0, 5, 2, 1, 3]
-    (terms,) = terms_of(planted(truth, grid, 6.0))
+    (terms,) = terms_of(planted(truth, grid, 6.0), silent(6))
     energy = terms.energy(grid, weights)
     best = minimise(energy)[0]
     assert energy.of_layout(np.array(truth)) == pytest.approx(best.energy)
@@ -48,8 +58,9 @@ def test_relations_alone_cannot_tell_a_shift_but_the_border_can() -> None:
         ring[0, a, b] = 5.0
     none = torch.zeros(1, N, 4)
     none[0, 0, Direction.LEFT] = none[0, 2, Direction.RIGHT] = 4.0
-    (terms,) = terms_of(Relations(ring, torch.zeros(1, N, N), none, torch.zeros(1, N, N)))
-    with_border = minimise(terms.energy(grid, EnergyWeights(0, 1, 1)))[0]
+    relations = Relations(ring, torch.zeros(1, N, N), none, torch.zeros(1, N, N))
+    (terms,) = terms_of(relations, silent(3))
+    with_border = minimise(terms.energy(grid, EnergyWeights(0, 1, 1, 0)))[0]
     assert with_border.position_of.tolist() == [0, 1, 2]
 
 
@@ -57,20 +68,35 @@ def test_a_seam_is_charged_from_both_sides() -> None:
     grid = Grid(1, 2)
     right = torch.tensor([[[0.0, 2.0], [0.0, 0.0]]])
     (terms,) = terms_of(
-        Relations(right, torch.zeros(1, 2, 2), torch.zeros(1, 2, 4), torch.zeros(1, 2, 2))
+        Relations(right, torch.zeros(1, 2, 2), torch.zeros(1, 2, 4), torch.zeros(1, 2, 2)),
+        silent(2),
     )
     log_p = 2.0 - np.log(np.exp(2.0) + 1.0)  # against "none" only, on either side
     assert terms.right[0, 1] == pytest.approx(-2 * log_p, abs=1e-5)
     assert terms.border[0, Direction.RIGHT] == pytest.approx(np.log(np.exp(2.0) + 1.0), abs=1e-5)
-    assert terms.energy(grid, EnergyWeights(0, 0.5, 0)).right[0, 1] == pytest.approx(-log_p)
+    assert terms.energy(grid, EnergyWeights(0, 0.5, 0, 0)).right[0, 1] == pytest.approx(-log_p)
 
 
 def test_weights_of_the_nearest_grid() -> None:
     fitted = {
-        "3x3": {"position": 0.1, "pair": 1.0, "border": 0.2},
-        "5x5": {"position": 0.9, "pair": 1.0, "border": 0.2},
+        "3x3": {"position": 0.1, "pair": 1.0, "border": 0.2, "colour": 0.3},
+        "5x5": {"position": 0.9, "pair": 1.0, "border": 0.2, "colour": 0.3},
     }
     assert weights_for(Grid(2, 2), fitted).position == 0.1
     assert weights_for(Grid(3, 4), fitted).position == 0.1
     assert weights_for(Grid(10, 10), fitted).position == 0.9
     assert weights_for(Grid(3, 3), {}) == EnergyWeights()
+
+
+def test_the_prior_alone_can_decide() -> None:
+    grid = Grid(1, 3)
+    (prior,) = silent(3)
+    prior[0, 2, 0, :2] = prior[0, 0, 1, :2] = 0.0
+    wrong = [(0, 2), (1, 0), (1, 2), (2, 1)]
+    for a, b in wrong:
+        prior[0, a, b, :2] = -4.0
+    zeros = torch.zeros(1, 3, 3)
+    (terms,) = terms_of(Relations(zeros, zeros, torch.zeros(1, 3, 4), zeros), [prior])
+    best = minimise(terms.energy(grid, EnergyWeights(0, 0, 0, 1)))[0]
+    assert best.position_of.tolist() == [1, 2, 0]  # 2, 0, 1 from left to right
+    assert best.energy == pytest.approx(0.0)

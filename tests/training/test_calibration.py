@@ -16,6 +16,8 @@ def random_terms(rng: np.random.Generator) -> Terms:
         right=rng.gamma(1.0, 2.0, (N, N)),
         down=rng.gamma(1.0, 2.0, (N, N)),
         border=rng.gamma(1.0, 1.0, (N, 4)),
+        colour_right=rng.gamma(1.0, 2.0, (N, N)),
+        colour_down=rng.gamma(1.0, 2.0, (N, N)),
     )
 
 
@@ -32,16 +34,16 @@ def drawn(terms: Terms, weights: EnergyWeights, rng: np.random.Generator) -> np.
 
 def test_observed_terms_add_up_to_the_energy() -> None:
     rng = np.random.default_rng(1)
-    terms, weights = random_terms(rng), EnergyWeights(0.4, 0.7, 1.3)
+    terms, weights = random_terms(rng), EnergyWeights(0.4, 0.7, 1.3, 0.2)
     layout = rng.permutation(GRID.num_pieces)
-    total = observed(terms, layout, GRID) @ np.array([0.4, 0.7, 1.3])
+    total = observed(terms, layout, GRID) @ np.array([0.4, 0.7, 1.3, 0.2])
     assert total == pytest.approx(terms.energy(GRID, weights).of_layout(layout))
 
 
 def test_expected_terms_of_a_sure_posterior_are_the_observed_ones() -> None:
     rng = np.random.default_rng(2)
     terms = random_terms(rng)
-    energy = terms.energy(GRID, EnergyWeights(50, 50, 50))
+    energy = terms.energy(GRID, EnergyWeights(50, 50, 50, 50))
     belief = posterior(energy)
     layout = belief.position_prob.argmax(axis=1)
     assert belief.position_prob.max(axis=1).min() > 0.99
@@ -50,9 +52,9 @@ def test_expected_terms_of_a_sure_posterior_are_the_observed_ones() -> None:
 
 def test_the_weights_that_made_the_data_are_found() -> None:
     rng = np.random.default_rng(3)
-    true = EnergyWeights(position=0.25, pair=0.6, border=0.4)
+    true = EnergyWeights(position=0.25, pair=0.6, border=0.4, colour=0.3)
     terms = [random_terms(rng) for _ in range(80)]
     truths = [drawn(t, true, rng) for t in terms]
-    fitted = fit_weights(terms, truths, GRID, initial=EnergyWeights(1.0, 1.0, 1.0))
+    fitted = fit_weights(terms, truths, GRID, initial=EnergyWeights(1.0, 1.0, 1.0, 1.0))
     for name, value in true.to_dict().items():
         assert fitted.to_dict()[name] == pytest.approx(value, abs=0.15), name

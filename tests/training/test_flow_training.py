@@ -12,7 +12,7 @@ from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.flow_sampler import SamplerConfig
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
-from puzzleflow.models.relational import RelationalNet
+from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import MaskBank, PictureBank
 from puzzleflow.training.flow import flow_batches, flow_trainer, take_over, validate_flow
@@ -69,7 +69,7 @@ def test_a_frozen_encoder_keeps_its_weights(stream: PuzzleStream, tmp_path: Path
 
 
 def test_the_trunk_of_a_relational_network_is_taken_over(tmp_path: Path) -> None:
-    relational = RelationalNet()
+    relational = RelationalNet(RelationalConfig(widths=(48, 96, 192)))
     save_weights(
         tmp_path / "r.safetensors",
         relational.state_dict(),

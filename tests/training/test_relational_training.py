@@ -18,7 +18,9 @@ NETWORK = RelationalConfig(
     piece_px=32, widths=(8, 12, 16), blocks=(0, 0, 0), side_hidden=16, side_dim=8, dim=24,
     num_heads=3, num_layers=1, dropout=0.1,
 )  # fmt: skip
-STREAM = StreamConfig(piece_px=32, pieces_per_batch=18, grids={"2x2": 1.0, "3x3": 1.0})
+STREAM = StreamConfig(
+    piece_px=32, pieces_per_batch=18, grids={"2x2": 1.0, "3x3": 1.0}, with_prior=True
+)
 SETTINGS = LoopSettings(steps=6, warmup=0.3, validate_every=3, log_every=1)
 
 

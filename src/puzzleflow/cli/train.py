@@ -73,7 +73,9 @@ def relational(
     from puzzleflow.training.relational import batches_of, relational_trainer
 
     loop = _changed(LoopSettings(steps=steps, learning_rate=rate, seed=seed), settings)
-    train, held_out = _fresh(data, cache or out / "cache", masks, grids, pieces_per_batch, seed)
+    train, held_out = _fresh(
+        data, cache or out / "cache", masks, grids, pieces_per_batch, seed, with_prior=True
+    )
     trainer = relational_trainer(
         loop,
         out,
@@ -177,20 +179,22 @@ def flow(
 
 def pack(
     run: Annotated[Path, typer.Argument(help="Folder of a relational training run.")],
-    data: Data,
+    data: Annotated[Path, typer.Option(help="Folder of pictures; the held-out part is used.")],
     out: Annotated[Path, typer.Option(help="Weights file to write (.safetensors).")],
-    masks: Masks = None,
-    validation_grids: ValidationGrids = "3x3,5x5",
-    num_validation: NumValidation = 400,
-    cache: Cache = None,
+    erosion: Annotated[str, typer.Option(help="Erosion of the validation puzzles.")] = "vae",
+    grids: Annotated[str, typer.Option(help="GRID=PUZZLES, comma-separated.")] = "3x3=300,5x5=100",
+    seed: Annotated[int, typer.Option(help="Seed of the validation puzzles.")] = 0,
 ) -> None:
     """Turn a relational run into weights: average, calibrate and evaluate on held-out pictures."""
     from puzzleflow.core.grid import Grid
-    from puzzleflow.training.packing import pack_relational
+    from puzzleflow.training.banks import split_pictures
+    from puzzleflow.training.packing import cut_puzzles, pack_relational
 
-    _, held_out = _fresh(data, cache or run / "cache", masks, "3x3", 144, 0)
-    grids = [Grid.parse(text) for text in validation_grids.split(",")]
-    validation = {grid: list(held_out.validation(grid, num_validation)) for grid in grids}
+    pictures = split_pictures(data, "val")
+    validation = {
+        Grid.parse(text): cut_puzzles(pictures, Grid.parse(text), erosion, seed, int(num))
+        for text, num in _shares(grids.split(",")).items()
+    }
     described = pack_relational(run / "state.safetensors", validation, out, typer.echo)
     typer.echo(f"{out}: {described['validation']}")
 
@@ -225,13 +229,17 @@ def _fresh(
     pieces_per_batch: int,
     seed: int,
     piece_px: int = 64,
+    with_prior: bool = False,
 ) -> tuple[PuzzleStream, PuzzleStream]:
     """Streams of fresh puzzles from the training and the held-out pictures."""
     from puzzleflow.training.banks import MaskBank, PictureBank, split_pictures
     from puzzleflow.training.stream import PuzzleStream, StreamConfig
 
     config = StreamConfig(
-        grids=_shares(grids.split(",")), pieces_per_batch=pieces_per_batch, piece_px=piece_px
+        grids=_shares(grids.split(",")),
+        pieces_per_batch=pieces_per_batch,
+        piece_px=piece_px,
+        with_prior=with_prior,
     )
     bank = MaskBank.read(_shares(masks or ["vae"]))
     train, held_out = (

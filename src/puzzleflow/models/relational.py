@@ -1,9 +1,10 @@
 """The relational network: which pieces touch, which sides have no neighbour, where pieces belong.
 
 One forward pass over all pieces of a puzzle gives every term of the energy.
-Pieces are encoded once; sides are compared by row-aligned inner products; a
-transformer over five tokens a piece (itself and its four sides), biased by
-those comparisons, lets all other pieces have a say in each pair.
+Pieces are encoded once; sides are compared by row-aligned inner products, added
+to what the colours along the outlines say (the prior); a transformer over five
+tokens a piece (itself and its four sides), biased by those comparisons, lets all
+other pieces have a say in each pair.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.conv_encoder import ConvEncoder, SideDescriptor, void_widths
 from puzzleflow.models.pixels import standardised
 
+PRIOR_FEATURES = 3  # of every pair, from the colours along the outlines
+NUM_BEST = 3  # best candidates of a side whose prior its token sees
 TOKENS = 5  # a piece's own token, then its sides right, down, left, up
 
 
@@ -28,7 +31,7 @@ class RelationalConfig:
     """Sizes of the network; saved beside its weights."""
 
     piece_px: int = 64
-    widths: tuple[int, ...] = (48, 96, 192)
+    widths: tuple[int, ...] = (32, 64, 128)
     blocks: tuple[int, ...] = (0, 1, 2)
     side_hidden: int = 128
     side_dim: int = 64
@@ -153,6 +156,10 @@ class RelationalNet(nn.Module):
         self.side_token = nn.ModuleList(
             nn.Linear(self.num_tokens * side_dim, dim) for _ in Direction
         )
+        self.prior_logit = nn.Linear(PRIOR_FEATURES, 1)
+        with torch.no_grad():  # begin by believing the prior
+            self.prior_logit.weight.copy_(torch.tensor([[0.5, 0.5, 0.0]]))
+        self.prior_token = nn.Linear(NUM_BEST * PRIOR_FEATURES, dim)
         self.token_type = nn.Parameter(0.02 * torch.randn(TOKENS, dim))
         self.grid_size = nn.Linear(4, dim)
         self.layers = nn.ModuleList(
@@ -182,17 +189,25 @@ class RelationalNet(nn.Module):
         )  # (B*N, 5, D)
         return tokens.view(B, N, TOKENS, -1), sides.view(B, N, 4, -1)
 
-    def forward(self, pixels: Tensor, grid: Grid) -> tuple[Relations, Relations]:
-        """Relations with the context of all pieces, and those of isolated pairs."""
-        return self.relate(*self.encode(pixels), grid)
+    def forward(self, pixels: Tensor, prior: Tensor, grid: Grid) -> tuple[Relations, Relations]:
+        """Relations with the context of all pieces, and those of isolated pairs.
 
-    def relate(self, tokens: Tensor, sides: Tensor, grid: Grid) -> tuple[Relations, Relations]:
+        prior  (B, 2, N, N, F) of right and down seams
+        """
+        return self.relate(*self.encode(pixels), prior, grid)
+
+    def relate(
+        self, tokens: Tensor, sides: Tensor, prior: Tensor, grid: Grid
+    ) -> tuple[Relations, Relations]:
         """Everything after the encoder; see :meth:`forward`."""
         N = tokens.shape[1]
         scale = self.local_scale / math.sqrt(sides.shape[-1])
-        right = scale * sides[:, :, Direction.RIGHT] @ sides[:, :, Direction.LEFT].mT  # (B, N, N)
-        down = scale * sides[:, :, Direction.DOWN] @ sides[:, :, Direction.UP].mT
+        known = self.prior_logit(prior).squeeze(-1)  # (B, 2, N, N)
+        right = known[:, 0] + scale * sides[:, :, Direction.RIGHT] @ sides[:, :, Direction.LEFT].mT
+        down = known[:, 1] + scale * sides[:, :, Direction.DOWN] @ sides[:, :, Direction.UP].mT
         tokens = tokens + self.token_type
+        by_side = self.prior_token(_best_candidates(prior))  # (B, N, 4, D)
+        tokens = torch.cat([tokens[:, :, :1], tokens[:, :, 1:] + by_side], dim=2)
         local_none = self.local_none(tokens[:, :, 1:]).squeeze(-1)  # (B, N, 4)
 
         size = torch.tensor(
@@ -219,6 +234,26 @@ class RelationalNet(nn.Module):
         )
         isolated = Relations(right, down, local_none, in_context.position)
         return in_context, isolated
+
+
+def _best_candidates(prior: Tensor) -> Tensor:
+    """(B, 2, N, N, F) → (B, N, 4, NUM_BEST·F): the prior of each side's likeliest neighbours.
+
+    A side on the frame shows by having no good candidate.
+    """
+    N = prior.shape[2]
+    own = torch.eye(N, dtype=torch.bool, device=prior.device)
+    void = prior.new_tensor([-10.0, -10.0, 3.0])  # where there are too few candidates
+    prior = torch.where(own[..., None], void, prior)
+    views = torch.stack(
+        [prior[:, 0], prior[:, 1], prior[:, 0].transpose(1, 2), prior[:, 1].transpose(1, 2)], dim=2
+    )  # (B, N, 4, N, F) by piece, side, candidate
+    if NUM_BEST > N:
+        filling = void.expand(*views.shape[:3], NUM_BEST - N, -1)
+        views = torch.cat([views, filling], dim=3)
+    best = views[..., 2].topk(NUM_BEST, dim=3, largest=False).indices  # cheapest first
+    chosen = views.gather(3, best[..., None].expand(*best.shape, views.shape[-1]))
+    return chosen.flatten(3)
 
 
 def _seams_between_tokens(right: Tensor, down: Tensor) -> Tensor:

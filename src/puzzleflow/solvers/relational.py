@@ -16,7 +16,8 @@ from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.search import minimise, most_pieces_right, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.base import allowed_placements
-from puzzleflow.solvers.relational_energy import terms_of, weights_for
+from puzzleflow.solvers.relational_energy import Terms, terms_of, weights_for
+from puzzleflow.solvers.seam_prior import seam_prior
 
 WEIGHTS = "relational.safetensors"
 
@@ -46,16 +47,22 @@ class RelationalSolver:
         """Sessions of puzzles that share grid and piece size, encoded in one batch."""
         started = time.perf_counter()
         grid = puzzles[0].grid
-        size_px = self.network.config.piece_px
-        with torch.inference_mode():
-            pixels = torch.stack([to_tensor(puzzle.pieces, size_px) for puzzle in puzzles])
-            in_context, _ = self.network(pixels, grid)
-            terms = terms_of(in_context)
+        terms = relate(self.network, puzzles)
         seconds = (time.perf_counter() - started) / len(puzzles)
         return [
             RelationalSession(t.energy(grid, weights_for(grid, self.fitted)), self.decode, seconds)
             for t in terms
         ]
+
+
+@torch.inference_mode()
+def relate(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Terms]:
+    """The energy's terms of puzzles that share grid and piece size."""
+    size_px = network.config.piece_px
+    priors = [seam_prior(puzzle.pieces) for puzzle in puzzles]
+    pixels = torch.stack([to_tensor(puzzle.pieces, size_px) for puzzle in puzzles])
+    in_context, _ = network(pixels, torch.from_numpy(np.stack(priors)), puzzles[0].grid)
+    return terms_of(in_context, priors)
 
 
 class RelationalSession:
@@ -77,7 +84,7 @@ class RelationalSession:
         started = time.perf_counter()
         energy = self._constrained(pinned, forbidden)
         layouts = minimise(energy, seed=seed, num_layouts=max(1, num_alternatives))
-        belief = posterior(energy, seed=seed)
+        belief = posterior(energy, seed=seed, start=layouts[0])
         best = layouts[0]
         position_of = (
             most_pieces_right(belief.position_prob) if self.decode == "pieces" else best.position_of

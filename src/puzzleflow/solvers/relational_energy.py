@@ -8,7 +8,7 @@ exp(-E) is a calibrated posterior over layouts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -28,8 +28,9 @@ class EnergyWeights:
     """How much each term counts."""
 
     position: float = 0.3
-    pair: float = 1.0
+    pair: float = 0.5
     border: float = 0.5
+    colour: float = 0.5
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
@@ -53,19 +54,21 @@ class Terms:
     right: FloatArray  # (N, N)
     down: FloatArray  # (N, N)
     border: FloatArray  # (N, 4)
+    colour_right: FloatArray  # (N, N) of the seam prior alone
+    colour_down: FloatArray  # (N, N)
 
     def energy(self, grid: Grid, weights: EnergyWeights) -> Energy:
         return Energy.of(
             grid,
             unary=weights.position * self.position,
-            right=weights.pair * self.right,
-            down=weights.pair * self.down,
+            right=weights.pair * self.right + weights.colour * self.colour_right,
+            down=weights.pair * self.down + weights.colour * self.colour_down,
             border=weights.border * self.border,
         )
 
 
-def terms_of(relations: Relations) -> list[Terms]:
-    """Costs of every puzzle of a batch.
+def terms_of(relations: Relations, priors: Sequence[FloatArray]) -> list[Terms]:
+    """Costs of every puzzle of a batch, from its relations and seam priors (2, N, N, F).
 
     A seam is explained from both sides, so its cost is the sum of both
     negative log-probabilities.
@@ -79,8 +82,11 @@ def terms_of(relations: Relations) -> list[Terms]:
     border = -torch.stack([side[..., -1] for side in sides], dim=2)  # (B, N, 4)
     position = -_balanced(relations.position).clamp_min(FLOOR)
     return [
-        Terms(*(np.asarray(t[b].double()) for t in (position, right, down, border)))
-        for b in range(len(right))
+        Terms(
+            *(np.asarray(t[b].double()) for t in (position, right, down, border)),
+            *-prior[..., :2].sum(axis=-1, dtype=np.float64),
+        )
+        for b, prior in enumerate(priors)
     ]
 
 

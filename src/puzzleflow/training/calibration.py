@@ -20,28 +20,30 @@ from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
 
 
 def observed(terms: Terms, position_of: IntArray, grid: Grid) -> FloatArray:
-    """(3,) position, pair and border cost of one layout, before weighting."""
+    """(4,) position, pair, border and colour cost of one layout, before weighting."""
     piece_at = invert(position_of)
     rights = piece_at[grid.neighbours(Direction.RIGHT)]
     downs = piece_at[grid.neighbours(Direction.DOWN)]
     return np.array(
         [
             terms.position[np.arange(len(position_of)), position_of].sum(),
-            terms.right[rights[:, 0], rights[:, 1]].sum()
-            + terms.down[downs[:, 0], downs[:, 1]].sum(),
+            terms.right[*rights.T].sum() + terms.down[*downs.T].sum(),
             sum(terms.border[piece_at[grid.on_frame(d)], d].sum() for d in Direction),
+            terms.colour_right[*rights.T].sum() + terms.colour_down[*downs.T].sum(),
         ]
     )
 
 
 def expected(terms: Terms, belief: Posterior, grid: Grid) -> FloatArray:
-    """(3,) the same costs as the posterior expects them."""
+    """(4,) the same costs as the posterior expects them."""
     border = sum(
         (belief.position_prob[:, grid.on_frame(d)].sum(axis=1) * terms.border[:, d]).sum()
         for d in Direction
     )
-    pair = (belief.right_prob * terms.right).sum() + (belief.down_prob * terms.down).sum()
-    return np.array([(belief.position_prob * terms.position).sum(), pair, border])
+    right, down = belief.right_prob, belief.down_prob
+    pair = (right * terms.right).sum() + (down * terms.down).sum()
+    colour = (right * terms.colour_right).sum() + (down * terms.colour_down).sum()
+    return np.array([(belief.position_prob * terms.position).sum(), pair, border, colour])
 
 
 def fit_weights(
@@ -60,7 +62,7 @@ def fit_weights(
     shown = np.mean(
         [observed(t, truth, grid) for t, truth in zip(terms, truths, strict=True)], axis=0
     )
-    previous = np.zeros(3)
+    previous = np.zeros(4)
     for number in range(rounds):
         current = EnergyWeights(*weights.tolist())
         wanted = np.mean(

@@ -7,29 +7,43 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import IntArray
+from puzzleflow.generation.builder import build_puzzle, draw_positions
+from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
+from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
-from puzzleflow.solvers.relational_energy import EnergyWeights, Terms, terms_of
+from puzzleflow.solvers.relational import relate
+from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
 from puzzleflow.training.calibration import fit_weights
 from puzzleflow.training.state import load_state, under
-from puzzleflow.training.stream import Batch
+
+PIECE_PX = 128
 
 
-@torch.no_grad()
-def related(network: RelationalNet, batches: Sequence[Batch]) -> tuple[list[Terms], list[IntArray]]:
-    """Costs and truths of every puzzle."""
-    terms: list[Terms] = []
-    truths: list[IntArray] = []
-    for batch in batches:
-        terms += terms_of(network(batch.pixels(), batch.grid)[0])
-        truths += list(batch.position_of.numpy())
-    return terms, truths
+def cut_puzzles(
+    pictures: Sequence[Path], grid: Grid, erosion: str, seed: int, num_puzzles: int
+) -> list[Puzzle]:
+    """One puzzle a picture, cut as a GAP data set is; pictures repeat if they must."""
+    model = erosion_model(erosion)
+    puzzles = []
+    for index in range(num_puzzles):
+        seeds = [child_seed(seed, "mask", index, cell) >> 1 for cell in range(grid.num_pieces)]
+        puzzles.append(
+            build_puzzle(
+                read_picture(pictures[index % len(pictures)]),
+                grid,
+                model.masks(seeds, PIECE_PX, PIECE_PX),
+                draw_positions(child_rng(seed, "order", index), grid.num_pieces),
+            )
+        )
+    return puzzles
 
 
 def solved(
@@ -45,25 +59,31 @@ def solved(
     }
 
 
+def averaged_network(state: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
+    """The averaged network of a run, and what its state says of it."""
+    tensors, values = load_state(state)
+    network = RelationalNet(RelationalConfig.from_dict(values["network"]))
+    network.load_state_dict(under("average", tensors))
+    return network.eval(), values
+
+
 def pack_relational(
     state: str | Path,
-    validation: Mapping[Grid, Sequence[Batch]],
+    validation: Mapping[Grid, Sequence[Puzzle]],
     out: str | Path,
     report: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Write fp16 weights with energy weights fitted on the validation puzzles.
+    """Write fp16 weights with energy weights fitted on validation puzzles.
 
     The first half of each grid's puzzles fits the weights; the other half gives
     the figures, which are returned and stored.
     """
-    tensors, values = load_state(state)
-    network = RelationalNet(RelationalConfig.from_dict(values.get("network", {})))
-    network.load_state_dict(under("average", tensors))
-    network.eval()
+    network, values = averaged_network(state)
     energy: dict[str, dict[str, float]] = {}
     figures: dict[str, dict[str, float]] = {}
-    for grid, batches in validation.items():
-        terms, truths = related(network, batches)
+    for grid, puzzles in validation.items():
+        terms = [t for puzzle in puzzles for t in relate(network, [puzzle])]
+        truths = [puzzle.truth for puzzle in puzzles if puzzle.truth is not None]
         half = len(terms) // 2
         weights = fit_weights(
             terms[:half],

@@ -59,7 +59,7 @@ def batches_of(stream: PuzzleStream, num_workers: int = 0) -> Callable[[int], It
 
 
 def _objective(network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-    in_context, isolated = network(batch.pixels(), batch.grid)
+    in_context, isolated = network(batch.pixels(), batch.prior, batch.grid)
     return relational_loss(in_context, isolated, batch.position_of, batch.grid)
 
 
@@ -78,7 +78,7 @@ def validate_relations(network: nn.Module, batches: list[Batch], grid: Grid) -> 
     """Loss, share of sides whose neighbour (or frame) comes first, share of pieces likewise."""
     loss, side_hits, place_hits = 0.0, 0, 0
     for batch in batches:
-        in_context, isolated = network(batch.pixels(), grid)
+        in_context, isolated = network(batch.pixels(), batch.prior, grid)
         terms = relational_loss(in_context, isolated, batch.position_of, grid)
         loss += float(terms["loss"]) * len(batch)
         for direction in Direction:

@@ -55,4 +55,4 @@ class StoredBatches(NumberedBatches):
         pixels = torch.stack([to_tensor(puzzle.pieces, self.piece_px) for puzzle in puzzles])
         known = [puzzle.truth for puzzle in puzzles if puzzle.truth is not None]
         truths = torch.from_numpy(np.stack(known))
-        return Batch((pixels * 255).round().byte(), truths, self.grid, number)
+        return Batch((pixels * 255).round().byte(), truths, self.grid, number=number)

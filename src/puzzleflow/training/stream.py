@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, FloatArray, IntArray
+from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.banks import MaskBank, PictureBank
 
 
@@ -28,6 +29,7 @@ class Batch:
     pieces: Tensor
     position_of: Tensor
     grid: Grid
+    prior: Tensor | None = None  # (B, 2, N, N, F) where a network wants the seam prior
     number: int = 0  # its place in the stream
 
     def __len__(self) -> int:
@@ -50,6 +52,7 @@ class StreamConfig:
     smallest_crop: float = 0.6  # side of the crop as a share of the picture
     square_share: float = 0.08  # puzzles of square pieces with a fixed gap
     widest_gap: float = 0.12  # of those, as a share of the piece
+    with_prior: bool = False  # compute the seam prior of every puzzle
     plain_share: float = 0.2  # puzzles cut exactly as data sets are: centre crop, no changes
 
 
@@ -97,12 +100,12 @@ class PuzzleStream(NumberedBatches):
         rng = child_rng(self.seed, "batch", number)
         grid = self.grids[rng.choice(len(self.grids), p=self._shares)]
         size = max(1, self.config.pieces_per_batch // grid.num_pieces)
-        return _collated([self._puzzle(grid, rng) for _ in range(size)], grid, number)
+        return self._collated([self._puzzle(grid, rng) for _ in range(size)], grid, number)
 
     def validation(self, grid: Grid, num_puzzles: int, batch_size: int = 16) -> Iterator[Batch]:
         """Fixed puzzles, one a picture in order, cut as data sets are."""
         for first in range(0, num_puzzles, batch_size):
-            yield _collated(
+            yield self._collated(
                 [
                     self._puzzle(grid, child_rng(self.seed, "validation", str(grid), index), index)
                     for index in range(first, min(first + batch_size, num_puzzles))
@@ -159,6 +162,21 @@ class PuzzleStream(NumberedBatches):
             canvas = canvas[:, ::-1]
         return _recoloured(canvas, rng)
 
+    def _collated(
+        self, puzzles: list[tuple[ByteArray, IntArray]], grid: Grid, number: int = 0
+    ) -> Batch:
+        pieces, truths = zip(*puzzles, strict=True)
+        prior = None
+        if self.config.with_prior:
+            prior = torch.from_numpy(np.stack([seam_prior(_straight(p)) for p in pieces]))
+        return Batch(
+            torch.from_numpy(np.stack(pieces)),
+            torch.from_numpy(np.stack(truths)),
+            grid,
+            prior,
+            number,
+        )
+
     def _square_alpha(self, num_pieces: int, rng: np.random.Generator) -> ByteArray:
         """Square pieces with one gap all round, as in JPwLEG."""
         px = self.config.piece_px
@@ -168,10 +186,13 @@ class PuzzleStream(NumberedBatches):
         return alpha
 
 
-def _collated(puzzles: list[tuple[ByteArray, IntArray]], grid: Grid, number: int = 0) -> Batch:
-    pieces, truths = zip(*puzzles, strict=True)
-    stacked = torch.from_numpy(np.stack(pieces)), torch.from_numpy(np.stack(truths))
-    return Batch(*stacked, grid, number)
+def _straight(pieces: ByteArray) -> ByteArray:
+    """(N, 4, px, px) premultiplied with soft alpha → (N, px, px, 4) with binary alpha."""
+    alpha = pieces[:, 3:].astype(np.float32)
+    solid = alpha > 127
+    colour = np.where(solid, pieces[:, :3] * (255 / np.maximum(alpha, 1)), 0)
+    straight = np.concatenate([colour.clip(0, 255), solid * 255.0], axis=1).round()
+    return straight.astype(np.uint8).transpose(0, 2, 3, 1)
 
 
 def _recoloured(canvas: ByteArray, rng: np.random.Generator) -> ByteArray:
