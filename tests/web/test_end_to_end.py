@@ -15,7 +15,9 @@ from puzzleflow.generation.builder import build_puzzle
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
 from puzzleflow.samples import load_sample
+from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web.app import create_app
+from puzzleflow.web.solving import SolverShelf
 
 TRUTH = np.array([4, 0, 7, 2, 8, 1, 3, 6, 5])
 
@@ -67,3 +69,10 @@ def test_pins_steer_every_quick_solver(real: TestClient) -> None:
         assert again["piece_at"][3] == piece
         assert again["pinned"] == [piece]
         real.post(f"{path}/pin", json={"pinned": False})
+
+
+def test_the_default_solver_can_be_warmed_up() -> None:
+    shelf = SolverShelf()
+    shelf.warm_up()
+    assert shelf.names()[0] == DEFAULT_SOLVER
+    assert shelf.get(DEFAULT_SOLVER) is shelf.get(DEFAULT_SOLVER)

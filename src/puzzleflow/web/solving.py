@@ -44,11 +44,16 @@ class SolverShelf:
         return [DEFAULT_SOLVER, *others]
 
     def warm_up(self) -> None:
-        """Load the default solver and let it solve a little, so that the first answer is quick."""
-        pieces = np.full((4, 32, 32, 4), 255, np.uint8)
-        pieces[..., 0] = np.arange(4)[:, None, None] * 60
-        puzzle = Puzzle(pieces, Grid(2, 2))
-        self.get(DEFAULT_SOLVER).prepare(puzzle).solve(seed=0, pinned={0: 0}, num_alternatives=2)
+        """Let the default solver solve a little, so that the first real answer is quick.
+
+        A small and a larger grid: searches differ, and some are compiled when first used.
+        """
+        solver = self.get(DEFAULT_SOLVER)
+        for grid in (Grid(2, 2), Grid(5, 5)):
+            pieces = np.full((grid.num_pieces, 32, 32, 4), 255, np.uint8)
+            pieces[..., 0] = (np.arange(grid.num_pieces) * 9)[:, None, None]
+            session = solver.prepare(Puzzle(pieces, grid))
+            session.solve(seed=0, pinned={0: 0}, num_alternatives=2)
 
 
 class Sessions:
