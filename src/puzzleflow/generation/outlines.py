@@ -34,8 +34,9 @@ def curve_of(mask: BoolArray) -> Curve:
     if np.sum((points.conj() * np.roll(points, -1)).imag) < 0:
         points = points[::-1]
     angle = np.angle(points)
+    winding = np.sum(np.angle(np.roll(points, -1) / points)) / (2 * np.pi)
     crossings = np.flatnonzero((np.roll(angle, 1) < 0) & (angle >= 0) & (angle < 1))
-    if not crossings.size:
+    if not crossings.size or round(winding) != 1:
         raise InputError("the mask's border does not go round its centroid")
     first = crossings[np.argmax(np.abs(points[crossings]))]
     turned = np.roll(points, -first)
