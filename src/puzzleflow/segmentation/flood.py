@@ -14,8 +14,12 @@ Labels = NDArray[np.int32]
 
 def flood(heights: FloatArray, markers: Labels, mask: BoolArray | None = None) -> Labels:
     """(H, W) the marker from which every pixel is reached over the lowest pass."""
-    flooded = watershed(heights, markers, mask=mask)  # type: ignore[no-untyped-call]
-    return np.asarray(flooded, np.int32)
+    near = ndimage.maximum_filter(markers == 0, 3)  # deep inside markers nothing happens
+    if mask is not None:
+        near &= mask
+    starts = np.where(near, markers, 0)
+    flooded = watershed(heights, starts, mask=near)  # type: ignore[no-untyped-call]
+    return np.where(near, flooded, markers).astype(np.int32)
 
 
 def nearest_label(labels: Labels) -> Labels:
