@@ -74,7 +74,7 @@ def test_no_request_breaks_the_server(case: Any, address: str, bench: str) -> No
 
 @pytest.mark.slow
 @SCHEMA.parametrize()
-@bounded(100)
+@bounded(40)
 def test_no_request_of_many_breaks_the_server(case: Any, address: str, bench: str) -> None:
     check(case, address, bench)
 
