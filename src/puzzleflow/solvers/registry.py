@@ -28,12 +28,13 @@ BUILTIN_SOLVERS: dict[str, str] = {
     "linear-alpha": "puzzleflow.solvers.linear:linear_alpha",
     "mgc-tree": "puzzleflow.solvers.mgc_tree:MgcTreeSolver",
     "random": "puzzleflow.solvers.random:RandomSolver",
+    "relational": "puzzleflow.solvers.relational:RelationalSolver",
     "tabu": "puzzleflow.solvers.tabu:TabuSolver",
     "tabu-alpha": "puzzleflow.solvers.tabu:tabu_alpha",
     "tree-alpha": "puzzleflow.solvers.mgc_tree:tree_alpha",
 }
 
-DEFAULT_SOLVER = "random"
+DEFAULT_SOLVER = "relational"
 
 
 def known_solvers() -> dict[str, str]:
