@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
     group.command("relational")(relational)
     group.command("flow")(flow)
     group.command("pack")(pack)
+    group.command("held-out")(held_out)
     app.add_typer(group, name="train")
 
 
@@ -197,6 +198,26 @@ def pack(
     }
     described = pack_relational(run / "state.safetensors", validation, out, typer.echo)
     typer.echo(f"{out}: {described['validation']}")
+
+
+def held_out(
+    data: Annotated[Path, typer.Argument(help="Folder of pictures that training used.")],
+    out: Annotated[Path, typer.Option(help="Folder to fill with links.")],
+    split: Annotated[str, typer.Option(help="test or val.")] = "test",
+) -> None:
+    """Link the pictures that training never saw, so that puzzles can be cut from them."""
+    from puzzleflow.core.errors import UnknownName
+    from puzzleflow.training.banks import SPLITS, split_pictures
+
+    if split not in SPLITS:
+        raise UnknownName("split", split, SPLITS)
+    pictures = split_pictures(data, split)
+    out.mkdir(parents=True, exist_ok=True)
+    for picture in pictures:
+        link = out / picture.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(picture.resolve())
+    typer.echo(f"{out}: {len(pictures)} pictures of split {split}")
 
 
 def _is_stored(data: Path) -> bool:
