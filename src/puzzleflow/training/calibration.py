@@ -52,12 +52,18 @@ def fit_weights(
     grid: Grid,
     *,
     initial: EnergyWeights | None = None,
+    ridge: float = 0.05,
     rounds: int = 25,
     seed: int = 0,
     report: Callable[[int, EnergyWeights, float], None] | None = None,
 ) -> EnergyWeights:
-    """Maximum-likelihood weights, never below zero, by sign-adaptive steps (Rprop)."""
-    weights = np.array(list((initial or EnergyWeights()).to_dict().values()))
+    """Maximum-likelihood weights, never below zero, by sign-adaptive steps (Rprop).
+
+    ``ridge`` pulls them towards ``initial``: where nearly every puzzle is solved,
+    the likelihood alone would sharpen the posterior without end.
+    """
+    start = np.array(list((initial or EnergyWeights()).to_dict().values()))
+    weights = start.copy()
     step = 0.25 * np.maximum(weights, 0.1)
     shown = np.mean(
         [observed(t, truth, grid) for t, truth in zip(terms, truths, strict=True)], axis=0
@@ -72,7 +78,7 @@ def fit_weights(
             ],
             axis=0,
         )
-        gradient = wanted - shown  # of the mean log-likelihood
+        gradient = wanted - shown - ridge * (weights - start)  # of the mean log-likelihood
         agreed = np.sign(gradient) * np.sign(previous)
         step = step * np.where(agreed > 0, 1.3, np.where(agreed < 0, 0.5, 1.0))
         weights = np.maximum(0.0, weights + np.sign(gradient) * step)

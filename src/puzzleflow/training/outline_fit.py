@@ -22,7 +22,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
 from puzzleflow.files import write_json
 from puzzleflow.generation.fidelity import compare
-from puzzleflow.generation.geometry import FEATURES, feature_table, quick_features
+from puzzleflow.generation.geometry import FEATURES, feature_table
 from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import (
     BANDS,
@@ -73,9 +73,8 @@ def fit_outline_run(
     settings = settings or OutlineFit(seed=seed)
     train = masks[split_masks(names, settings.seed).train]
     model, score = fit_outlines(train, settings, report)
-    thinning = fit_thinning(
-        np.array([quick_features(mask) for mask in train]), _drawn_features(model, settings)
-    )
+    rng = child_rng(settings.seed, "thinning")
+    thinning = fit_thinning(train, _drawn_masks(model, settings), rng)
     training = {
         "num_masks": len(masks),
         "num_train": len(train),
@@ -202,11 +201,11 @@ def _score(model: OutlineModel, features: Floats, settings: OutlineFit) -> float
     return float(np.mean([distances[name].ks for name in FEATURES]))
 
 
-def _drawn_features(model: OutlineModel, settings: OutlineFit) -> Floats:
-    """(n, 4) quick features of fresh draws that are not degenerate."""
+def _drawn_masks(model: OutlineModel, settings: OutlineFit) -> BoolArray:
+    """(n, 128, 128) fresh draws that are not degenerate."""
     rngs = (child_rng(settings.seed, "thinning", index) for index in range(settings.thinning_draws))
     drawn = (mask_of(model.draw(rng)) for rng in rngs)
-    return np.array([quick_features(mask) for mask in drawn if not is_degenerate(mask)])
+    return np.stack([mask for mask in drawn if not is_degenerate(mask)])
 
 
 def _rough(model: OutlineModel, rng: np.random.Generator) -> Floats:

@@ -19,6 +19,7 @@ from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
+from puzzleflow.search.exact import is_exact_size
 from puzzleflow.solvers.relational import relate
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
 from puzzleflow.training.calibration import fit_weights
@@ -79,6 +80,7 @@ def pack_relational(
     the figures, which are returned and stored.
     """
     network, values = averaged_network(state)
+    weights: EnergyWeights | None = None  # each grid starts from the one before
     energy: dict[str, dict[str, float]] = {}
     figures: dict[str, dict[str, float]] = {}
     for grid, puzzles in validation.items():
@@ -89,6 +91,8 @@ def pack_relational(
             terms[:half],
             truths[:half],
             grid,
+            initial=weights,
+            rounds=25 if is_exact_size(grid) else 10,
             report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
         )
         energy[str(grid)] = weights.to_dict()

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from puzzleflow.generation.thinning import Floats, Thinning, terms
+from puzzleflow.core.types import BoolArray
+from puzzleflow.generation.quick_geometry import edge_features
+from puzzleflow.generation.thinning import Floats, Ratio, Thinning, terms
 
 NEWTON_STEPS = 25
 RIDGE = 1e-2
 KEEP_ALL_ABOVE = 95  # per cent of drawn masks whose ratio lies below the level
 
 
-def fit_thinning(real: Floats, drawn: Floats) -> Thinning:
-    """From (N, 4) and (M, 4) quick features of real and of drawn masks."""
+def fit_thinning(real: BoolArray, drawn: BoolArray, rng: np.random.Generator) -> Thinning:
+    """From (N, H, W) real and (M, H, W) drawn masks; the second step sees what the first keeps."""
+    wanted = np.array([edge_features(mask) for mask in real])  # (N, 4)
+    found = np.array([edge_features(mask) for mask in drawn])  # (M, 4)
+    size = fit_ratio(wanted[:, :2], found[:, :2])
+    kept = found[[rng.random() < size.chance(row) for row in found[:, :2]]]
+    return Thinning(size, fit_ratio(wanted, kept))
+
+
+def fit_ratio(real: Floats, drawn: Floats) -> Ratio:
+    """From (N, F) and (M, F) features of real and of drawn masks."""
     shift, scale = real.mean(axis=0), real.std(axis=0) + 1e-9
     inputs = terms((np.concatenate([real, drawn]) - shift) / scale)
     labels = np.concatenate([np.ones(len(real)), np.zeros(len(drawn))])
@@ -25,6 +36,6 @@ def fit_thinning(real: Floats, drawn: Floats) -> Thinning:
         slope = inputs.T @ (counts * (labels - chance)) - penalty @ weights
         bend = (inputs * (counts * chance * (1 - chance))[:, None]).T @ inputs + penalty
         weights = weights + np.linalg.solve(bend, slope)
-    fitted = Thinning(shift, scale, weights, 0.0)
+    fitted = Ratio(shift, scale, weights, 0.0)
     level = float(np.percentile(fitted.log_ratio(drawn), KEEP_ALL_ABOVE))
-    return Thinning(shift, scale, weights, level)
+    return Ratio(shift, scale, weights, level)
