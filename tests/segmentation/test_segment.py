@@ -20,11 +20,14 @@ Drawn = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 def test_composed_photographs_of_a_fixed_set() -> None:
-    """The thresholds of the full set (benchmarks/segmentation.py), on 63 fragments."""
+    """The thresholds of the full set, on its first 45 fragments.
+
+    All 504 are in the slow test below and in benchmarks/segmentation.py.
+    """
     erosion = erosion_model("vae")
     iou: list[float] = []
     backwards: list[float] = []
-    for seed in range(70_000, 70_007):
+    for seed in range(80_000, 80_005):
         _, taken = sample_photograph(seed, erosion, GRID)
         labels = segment(taken.pixels).labels
         iou += list(found_iou(taken.piece_of, labels))
