@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from puzzleflow.models.relational import PRIOR_FEATURES
 from puzzleflow.solvers.seam_prior import FLOOR, seam_prior
 
 
@@ -11,7 +12,7 @@ def test_a_smooth_picture_is_recognised() -> None:
     for k in range(3):
         pieces[k, ..., :3] = strip[:, 16 * k : 16 * k + 16]
     prior = seam_prior(pieces)
-    assert prior.shape == (2, 3, 3, 3)
+    assert prior.shape == (2, 3, 3, PRIOR_FEATURES)
     assert prior.dtype == np.float32
     assert prior[0, 0, :, 0].argsort()[-2:].tolist() == [1, 0]  # itself (0) and its neighbour
     assert prior[0, 0, 1, 0] > -0.1

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from puzzleflow.core.types import ByteArray, FloatArray
-from puzzleflow.models.relational import PRIOR_FEATURES
 from puzzleflow.solvers.compatibility import seam_costs
 
 SHARPNESS = 10.0  # log-probabilities are softmaxes of -SHARPNESS × relative cost
@@ -40,5 +39,4 @@ def _features(cost: FloatArray) -> FloatArray:
         [by_first.clip(FLOOR), by_second.clip(FLOOR), np.minimum(relative, 3.0)], axis=-1
     )  # (N, N, 3)
     features[np.arange(N), np.arange(N)] = 0.0
-    assert features.shape[-1] == PRIOR_FEATURES
     return features.astype(np.float32)

@@ -1,0 +1,73 @@
+"""Solving by energy: best layouts, marginals, confidence, pins, for any solver that has one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.puzzle import Solution
+from puzzleflow.search import minimise, most_pieces_right, posterior
+from puzzleflow.search.energy import Energy
+from puzzleflow.solvers.base import allowed_placements
+
+DECODINGS = ("layout", "pieces")
+
+
+def check_decoding(name: str) -> str:
+    """``name`` itself, or an error that lists the known names."""
+    if name not in DECODINGS:
+        raise UnknownName("decoding", name, DECODINGS)
+    return name
+
+
+class EnergySession:
+    """Every question about one puzzle is a search over the layouts of its energy.
+
+    decode   "layout": the most probable whole layout (for PA);
+             "pieces": the most expected pieces in place (for AA)
+    """
+
+    def __init__(self, energy: Energy, solver: str, decode: str, prepare_s: float) -> None:
+        self.energy = energy
+        self.solver = solver
+        self.decode = decode
+        self.prepare_s = prepare_s
+
+    def solve(
+        self,
+        *,
+        seed: int,
+        pinned: Mapping[int, int] | None = None,
+        forbidden: Sequence[tuple[int, int]] = (),
+        num_alternatives: int = 0,
+    ) -> Solution:
+        started = time.perf_counter()
+        energy = self._constrained(pinned, forbidden)
+        layouts = minimise(energy, seed=seed, num_layouts=max(1, num_alternatives))
+        belief = posterior(energy, seed=seed, start=layouts[0])
+        best = layouts[0]
+        position_of = (
+            most_pieces_right(belief.position_prob) if self.decode == "pieces" else best.position_of
+        )
+        return Solution(
+            position_of=position_of,
+            solver=self.solver,
+            seconds=self.prepare_s + time.perf_counter() - started,
+            energy=energy.of_layout(position_of),
+            confidence=belief.confidence(position_of),
+            seam_confidence=belief.seam_confidence(position_of),
+            position_prob=belief.position_prob,
+            alternatives=tuple(layouts[:num_alternatives]),
+        )
+
+    def _constrained(
+        self, pinned: Mapping[int, int] | None, forbidden: Sequence[tuple[int, int]]
+    ) -> Energy:
+        allowed = allowed_placements(self.energy.grid.num_pieces, pinned, forbidden)
+        if allowed.all():
+            return self.energy
+        unary = np.where(allowed, self.energy.unary, np.inf)
+        return Energy(self.energy.grid, unary, self.energy.right, self.energy.down)
