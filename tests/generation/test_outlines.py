@@ -22,9 +22,9 @@ from puzzleflow.generation.outline_model import (
     to_harmonics,
 )
 from puzzleflow.generation.outlines import POINTS, curve_of, fill_frame, fill_polygon, mask_of
-from puzzleflow.generation.thinning import Thinning, terms
+from puzzleflow.generation.thinning import Ratio, Thinning, terms
 from puzzleflow.models.checkpoint import bundled_weights
-from puzzleflow.training.thinning_fit import fit_thinning
+from puzzleflow.training.thinning_fit import fit_ratio
 
 
 def test_polygon_agrees_with_scikit_image() -> None:
@@ -132,11 +132,12 @@ def test_roughness_grows_with_its_logarithm() -> None:
 def test_weights_keep_the_model_and_foreign_files_are_refused(tmp_path: object) -> None:
     path = f"{tmp_path}/model.safetensors"
     model = plain_model(-1)
-    thinning = Thinning(np.zeros(4), np.ones(4), np.arange(15.0), 2.5)
+    size = Ratio(np.zeros(2), np.ones(2), np.arange(6.0), 1.5)
+    thinning = Thinning(size, Ratio(np.zeros(4), np.ones(4), np.arange(15.0), 2.5))
     save_outline_model(path, model, thinning, {"note": "test"})
     again, thinning_again = load_outline_model(path)
-    assert thinning_again.level == 2.5
-    assert np.array_equal(thinning_again.weights, thinning.weights)
+    assert (thinning_again.size.level, thinning_again.edge.level) == (1.5, 2.5)
+    assert np.array_equal(thinning_again.edge.weights, thinning.edge.weights)
     rng = np.random.default_rng
     assert again.draw(rng(3)) == pytest.approx(model.draw(rng(3)), abs=1e-6)
     with pytest.raises(FormatError, match="fragment_vae_decoder"):
@@ -152,7 +153,7 @@ def test_thinning_brings_drawn_features_to_the_real_ones() -> None:
     rng = np.random.default_rng(0)
     real = rng.normal([0.5, 0, 0, 0], [0.8, 1, 1, 1], (2000, 4))
     drawn = rng.normal(0, 1, (6000, 4))
-    thinning = fit_thinning(real, drawn)
+    thinning = fit_ratio(real, drawn)
     kept = drawn[[rng.random() < thinning.chance(row) for row in drawn]]
     assert len(kept) > 1000
     assert kept.mean(axis=0) == pytest.approx(real.mean(axis=0), abs=0.12)
@@ -161,6 +162,6 @@ def test_thinning_brings_drawn_features_to_the_real_ones() -> None:
 
 def test_thinning_keeps_everything_when_nothing_differs() -> None:
     rng = np.random.default_rng(1)
-    thinning = fit_thinning(rng.normal(size=(3000, 4)), rng.normal(size=(3000, 4)))
+    thinning = fit_ratio(rng.normal(size=(3000, 4)), rng.normal(size=(3000, 4)))
     chances = [thinning.chance(row) for row in rng.normal(size=(200, 4))]
     assert np.mean(chances) > 0.75

@@ -60,18 +60,6 @@ def shape_features(mask: BoolArray) -> tuple[float, ...]:
     )
 
 
-def quick_features(mask: BoolArray) -> tuple[float, float, float, float]:
-    """Area, perimeter, vertices and concavities: what can be had without a hull."""
-    perimeter = float(measure.perimeter(mask, neighborhood=4))  # type: ignore[no-untyped-call]
-    border = outline(mask)
-    return (
-        float(mask.sum()),
-        perimeter,
-        float(vertices(border, perimeter)),
-        float(concavities(border)),
-    )
-
-
 def aspect_ratio(mask: BoolArray) -> float:
     """Width over height of the upright bounding box."""
     top, bottom, left, right = bounding_box(mask)

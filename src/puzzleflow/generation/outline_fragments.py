@@ -10,7 +10,6 @@ import numpy as np
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.fragments import draw_masks
-from puzzleflow.generation.geometry import quick_features
 from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import load_outline_model
 from puzzleflow.generation.outlines import mask_of
@@ -42,10 +41,7 @@ class OutlineFragments:
     def _one(self, rng: np.random.Generator) -> BoolArray:
         for _ in range(MAX_DRAWS):
             mask = mask_of(self.model.draw(rng))
-            lot = rng.random()
-            if is_degenerate(mask):
-                return mask  # rejected and counted by the caller
-            if lot < self.thinning.chance(np.array(quick_features(mask))):
-                return mask
+            if is_degenerate(mask) or self.thinning.keeps(mask, rng):
+                return mask  # a degenerate one is rejected and counted by the caller
             self.thinned += 1
         return mask

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from puzzleflow.core.errors import FormatError
 from puzzleflow.generation.outlines import POINTS, Curve
-from puzzleflow.generation.thinning import Thinning
+from puzzleflow.generation.thinning import Ratio, Thinning
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -26,6 +26,7 @@ Complexes = NDArray[np.complex128]
 KIND = "outline_model"
 COARSE = 12  # harmonics that the mixture draws
 BANDS = ((13, 24), (25, 52), (53, 110), (111, 255))  # first and last harmonic
+_RATIO = ("shift", "scale", "weights", "level")
 ENVELOPE = 40  # harmonics of the envelope
 
 
@@ -119,11 +120,9 @@ def save_outline_model(
         "fields": np.stack([model.fields.real, model.fields.imag]),
         "gains": model.gains,
         "envelopes": model.envelopes,
-        "thinning_shift": thinning.shift,
-        "thinning_scale": thinning.scale,
-        "thinning_weights": thinning.weights,
-        "thinning_level": np.array([thinning.level]),
     }
+    for step, ratio in (("size", thinning.size), ("edge", thinning.edge)):
+        arrays |= {f"{step}_{name}": np.atleast_1d(vars(ratio)[name]) for name in _RATIO}
     tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
     config = {"kind": KIND, "coarse": COARSE, "bands": BANDS, "training": training}
     save_weights(path, tensors, config)
@@ -140,10 +139,12 @@ def load_outline_model(path: str | Path) -> tuple[OutlineModel, Thinning]:
     try:
         arrays = {name: tensor.double().numpy() for name, tensor in tensors.items()}
         real, imaginary = arrays.pop("fields")
-        shift, scale, weights, level = (
-            arrays.pop(f"thinning_{name}") for name in ("shift", "scale", "weights", "level")
-        )
-        thinning = Thinning(shift, scale, weights, float(level[0]))
+        thinning = Thinning(_pop_ratio(arrays, "size"), _pop_ratio(arrays, "edge"))
         return OutlineModel(fields=real + 1j * imaginary, **arrays), thinning
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{path}: not the arrays of an outline model ({error})") from error
+
+
+def _pop_ratio(arrays: dict[str, Any], step: str) -> Ratio:
+    shift, scale, weights, level = (arrays.pop(f"{step}_{name}") for name in _RATIO)
+    return Ratio(shift, scale, weights, float(level[0]))

@@ -12,25 +12,44 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from puzzleflow.core.types import BoolArray
+from puzzleflow.generation.quick_geometry import edge_features, size_features
+
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Thinning:
-    """Quadratic log density ratio of the quick features (see ``geometry``)."""
+class Ratio:
+    """Quadratic log density ratio of F features."""
 
-    shift: Floats  # (4,)
-    scale: Floats  # (4,)
-    weights: Floats  # (15,) constant, linear and quadratic terms
+    shift: Floats  # (F,)
+    scale: Floats  # (F,)
+    weights: Floats  # (1 + F + F (F + 1) / 2,) constant, linear and quadratic terms
     level: float  # the log ratio from which on every mask is kept
 
     def log_ratio(self, features: Floats) -> Floats:
-        """(..., 4) features to (...) log of real over drawn density."""
+        """(..., F) features to (...) log of real over drawn density."""
         return terms((features - self.shift) / self.scale) @ self.weights
 
     def chance(self, features: Floats) -> float:
-        """The probability with which a mask of these (4,) features is kept."""
+        """The probability with which a mask of these (F,) features is kept."""
         return float(np.exp(min(0.0, float(self.log_ratio(features)) - self.level)))
+
+
+@dataclass(frozen=True)
+class Thinning:
+    """Two steps: area and perimeter, then, for what is left, the costlier features too."""
+
+    size: Ratio
+    edge: Ratio
+
+    def keeps(self, mask: BoolArray, rng: np.random.Generator) -> bool:
+        """Whether this mask stays; two numbers are drawn whatever the answer."""
+        first, second = rng.random(2)
+        size = size_features(mask)
+        if first >= self.size.chance(size):
+            return False
+        return bool(second < self.edge.chance(edge_features(mask, size)))
 
 
 def terms(scaled: Floats) -> Floats:

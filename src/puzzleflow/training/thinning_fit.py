@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from puzzleflow.core.types import BoolArray
-from puzzleflow.generation.quick_geometry import edge_features
+from puzzleflow.generation.quick_geometry import edge_features, size_features
 from puzzleflow.generation.thinning import Floats, Ratio, Thinning, terms
 
 NEWTON_STEPS = 25
 RIDGE = 1e-2
-KEEP_ALL_ABOVE = 95  # per cent of drawn masks whose ratio lies below the level
+KEEP_ALL_ABOVE = 88  # per cent of drawn masks whose ratio lies below the level
 
 
 def fit_thinning(real: BoolArray, drawn: BoolArray, rng: np.random.Generator) -> Thinning:
     """From (N, H, W) real and (M, H, W) drawn masks; the second step sees what the first keeps."""
-    wanted = np.array([edge_features(mask) for mask in real])  # (N, 4)
-    found = np.array([edge_features(mask) for mask in drawn])  # (M, 4)
+    wanted, found = (
+        np.array([edge_features(mask, size_features(mask)) for mask in masks])  # (N, 4)
+        for masks in (real, drawn)
+    )
     size = fit_ratio(wanted[:, :2], found[:, :2])
     kept = found[[rng.random() < size.chance(row) for row in found[:, :2]]]
     return Thinning(size, fit_ratio(wanted, kept))
