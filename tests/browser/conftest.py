@@ -25,20 +25,21 @@ TIMEOUT_MS = 30_000
 expect.set_options(timeout=TIMEOUT_MS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         message = "no chromium on this machine: apt-get install chromium"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
+    # not for the whole session: while it is open, no other test can start an event loop
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running(create_app(scratch=tmp_path_factory.mktemp("scratch"))) as address:
         yield address

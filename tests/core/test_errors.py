@@ -36,3 +36,11 @@ def test_naming_puts_the_file_before_the_message_once(error):
 def test_naming_leaves_other_errors_alone():
     with pytest.raises(errors.OutputError, match=r"^full$"), errors.naming("a.npz"):
         raise errors.OutputError("full")
+
+
+def test_an_unknown_name_survives_a_worker() -> None:
+    import pickle
+
+    error = errors.UnknownName("solver", "x", {"b": 1, "a": 2})
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "unknown solver 'x'; known: a, b"

@@ -10,8 +10,9 @@ PuzzleFlowError
 └── OutputError             a result cannot be written (no space, no right, in the way)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 
 class PuzzleFlowError(Exception):
@@ -37,9 +38,13 @@ class NotAGrid(InputError):
 class UnknownName(InputError):
     """No registered thing has this name."""
 
-    def __init__(self, kind: str, name: str, known: object) -> None:
-        choices = ", ".join(sorted(str(k) for k in known))  # type: ignore[attr-defined]
+    def __init__(self, kind: str, name: str, known: Iterable[object]) -> None:
+        self._parts = (kind, name, [str(k) for k in known])
+        choices = ", ".join(sorted(self._parts[2]))
         super().__init__(f"unknown {kind} {name!r}; known: {choices}")
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, list[str]]]:
+        return type(self), self._parts  # so that it survives the way back from a worker
 
 
 class CannotSolve(PuzzleFlowError):
