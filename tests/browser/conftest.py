@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,18 +62,28 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 
 
 @pytest.fixture
-def tried(page: Page) -> Page:
-    """A sample cut into 2 × 2 square pieces and laid by a quick solver."""
-    page.select_option("#cut-grid", label="2 × 2")
-    page.select_option("#cut-edges", "none")
-    page.evaluate("Math.random = () => 0.25")
-    page.click("[data-sample=irises]")
-    page.wait_for_selector("#solve")
-    page.click("summary")
-    page.select_option("#solver", "greedy-alpha")
-    page.click("#solve")
-    expect(page.locator(".panel")).to_contain_text("greedy-alpha”")
-    return page
+def try_it(page: Page) -> Callable[[str, str], Page]:
+    """Cut the irises into square pieces of a grid and let a solver lay them."""
+
+    def lay(grid: str, solver: str) -> Page:
+        page.select_option("#cut-grid", label=grid)
+        page.select_option("#cut-edges", "none")
+        page.evaluate("Math.random = () => 0.25")
+        page.click("[data-sample=irises]")
+        page.wait_for_selector("#solve")
+        page.click("summary")
+        page.select_option("#solver", solver)
+        page.click("#solve")
+        expect(page.locator(".panel")).to_contain_text(f"{solver}”")
+        return page
+
+    return lay
+
+
+@pytest.fixture
+def tried(try_it: Callable[[str, str], Page]) -> Page:
+    """A sample of 2 × 2 square pieces laid by a quick solver."""
+    return try_it("2 × 2", "greedy-alpha")
 
 
 @pytest.fixture
