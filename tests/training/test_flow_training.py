@@ -9,13 +9,20 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.flow_path import FlowPath
+from puzzleflow.models.flow_path import FlowPath, PathSample
 from puzzleflow.models.flow_sampler import SamplerConfig
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import MaskBank, PictureBank
-from puzzleflow.training.flow import flow_batches, flow_trainer, take_over, validate_flow
+from puzzleflow.training.flow import (
+    FlowBatch,
+    flow_batches,
+    flow_loss,
+    flow_trainer,
+    take_over,
+    validate_flow,
+)
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
@@ -58,18 +65,40 @@ def test_processes_share_a_batch_without_overlap(stream: PuzzleStream) -> None:
         assert torch.equal(part.sample.t, whole.sample.t[rank::2])
 
 
+def test_several_states_of_a_puzzle_share_its_features(stream: PuzzleStream) -> None:
+    batch = next(iter(flow_batches(stream, FlowPath(), 1, states=3)(0)))
+    B = len(batch)
+    assert batch.sample.t.shape == (3 * B,)
+    assert torch.equal(batch.sample.x_1[0::3], batch.sample.x_1[2::3])
+    assert not torch.equal(batch.sample.x_t[0::3], batch.sample.x_t[2::3])
+    network = build_puzzleflow(replace(CONFIG, dropout=0.0)).eval()
+    together = flow_loss(network, batch)["loss"]
+    alone = [
+        flow_loss(
+            network,
+            FlowBatch(
+                batch.pieces,
+                PathSample(*(getattr(batch.sample, n)[k::3] for n in ("x_0", "x_1", "x_t", "t"))),
+                batch.grid,
+            ),
+        )["loss"]
+        for k in range(3)
+    ]
+    assert together.item() == pytest.approx(torch.stack(alone).mean().item(), rel=1e-5)
+
+
 def test_a_frozen_encoder_keeps_its_weights(stream: PuzzleStream, tmp_path: Path) -> None:
     trainer = flow_trainer(SETTINGS, tmp_path, CONFIG, frozen_encoder=True)
-    before = [p.clone() for p in trainer.plain.encoder.parameters()]  # type: ignore[union-attr]
+    before = [p.clone() for p in trainer.plain.encoder.state_dict().values()]  # type: ignore[union-attr]
     head = trainer.plain.head.mlp[1].weight.clone()  # type: ignore[union-attr, index]
     trainer.fit(flow_batches(stream, FlowPath(), 0), until=2)
-    after = trainer.plain.encoder.parameters()  # type: ignore[union-attr]
+    after = trainer.plain.encoder.state_dict().values()  # type: ignore[union-attr]
     assert all(torch.equal(b, a) for b, a in zip(before, after, strict=True))
     assert not torch.equal(head, trainer.plain.head.mlp[1].weight)  # type: ignore[union-attr, index]
 
 
 def test_the_trunk_of_a_relational_network_is_taken_over(tmp_path: Path) -> None:
-    relational = RelationalNet(RelationalConfig(widths=(48, 96, 192)))
+    relational = RelationalNet(RelationalConfig())
     save_weights(
         tmp_path / "r.safetensors",
         relational.state_dict(),
@@ -77,8 +106,9 @@ def test_the_trunk_of_a_relational_network_is_taken_over(tmp_path: Path) -> None
     )
     flow = build_puzzleflow(flow_preset("small"))
     take_over(flow, tmp_path / "r.safetensors")
-    for name, tensor in relational.encoder.state_dict().items():
-        assert torch.equal(tensor, flow.encoder.trunk.state_dict()[name]), name  # type: ignore[union-attr]
+    theirs = relational.state_dict()
+    for name, tensor in flow.encoder.tokens.state_dict().items():  # type: ignore[union-attr]
+        assert torch.equal(tensor, theirs[name]), name
 
 
 def test_validation_counts_what_the_sampler_finds(stream: PuzzleStream) -> None:

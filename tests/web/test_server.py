@@ -53,10 +53,17 @@ def test_it_serves_the_page_and_stops_cleanly(tmp_path: Path, how: signal.Signal
 
 def test_a_port_in_use_is_told() -> None:
     with closing(listen("127.0.0.1", 0)) as first:
-        first.listen()
         port = first.getsockname()[1]
         with pytest.raises(InputError, match=f"port {port}.*--port chooses another"):
             listen("127.0.0.1", port)
+
+
+def test_the_address_can_be_called_before_the_server_is_up() -> None:
+    with (
+        closing(listen("127.0.0.1", 0)) as opened,
+        closing(socket.create_connection(opened.getsockname(), timeout=5)) as caller,
+    ):
+        assert caller.getpeername() == opened.getsockname()
 
 
 def test_an_address_that_is_none_is_told() -> None:

@@ -112,6 +112,9 @@ def flow(
     pieces_per_batch: Annotated[int, typer.Option(help="Pieces in a batch of fresh ones.")] = 144,
     validation_grids: ValidationGrids = "3x3,5x5",
     num_validation: NumValidation = 200,
+    states: Annotated[
+        int, typer.Option(help="States of the flow asked of every puzzle, which is encoded once.")
+    ] = 1,
     frozen_encoder: Annotated[bool, typer.Option(help="Leave the piece encoder as it is.")] = False,
     checkpoint_gradients: Annotated[bool, typer.Option(help="Save memory, cost time.")] = False,
     devices: Annotated[int, typer.Option(help="Processes (CPU) or GPUs.")] = 1,
@@ -168,7 +171,7 @@ def flow(
         fabric=fabric,
     )
     batches = flow_batches(
-        train, FlowPath(config.schedule), seed, num_workers=workers,
+        train, FlowPath(config.schedule), seed, states=states, num_workers=workers,
         rank=fabric.global_rank, world_size=fabric.world_size,
     )  # fmt: skip
     with training_progress(trainer.step, steps) as progress:

@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.models.conv_encoder import ConvEncoder
-from puzzleflow.models.pixels import standardised
+from puzzleflow.models.piece_tokens import TOKENS, PieceTokens, TokenConfig
 
 VIT_PX = 224
 
@@ -80,31 +79,17 @@ class ViTEncoder(nn.Module):
 
 
 class ConvPieceEncoder(nn.Module):
-    """The compact convolutional trunk of the relational network, pooled to one vector.
+    """The compact convolutional trunk of the relational network, its five tokens as one vector."""
 
-    Mean and maximum over the tokens, and the mean of each quarter, so that the
-    vector knows roughly where in the piece things lie.
-    """
-
-    def __init__(
-        self,
-        dim: int = 192,
-        piece_px: int = 64,
-        widths: tuple[int, ...] = (48, 96, 192),
-        blocks: tuple[int, ...] = (0, 1, 2),
-    ) -> None:
+    def __init__(self, dim: int, tokens: TokenConfig) -> None:
         super().__init__()
-        self.trunk = ConvEncoder(7, widths, blocks)
-        self.head = nn.Linear(6 * self.trunk.dim, dim)
-        self.piece_px = piece_px
+        self.tokens = PieceTokens(tokens)
+        self.head = nn.Linear(TOKENS * tokens.dim, dim)
         self.dim = dim
 
     def forward(self, pixels: Tensor) -> Tensor:
-        B, N = pixels.shape[:2]
-        maps = self.trunk(standardised(pixels).flatten(0, 1))  # (B*N, De, T, T)
-        quarters = F.adaptive_avg_pool2d(maps, 2).flatten(1)  # (B*N, 4*De)
-        pooled = torch.cat([maps.mean(dim=(2, 3)), maps.amax(dim=(2, 3)), quarters], dim=1)
-        return self.head(pooled).unflatten(0, (B, N))  # type: ignore[no-any-return]
+        tokens, _ = self.tokens.encode(pixels)  # (B, N, 5, Dt)
+        return self.head(tokens.flatten(2))  # type: ignore[no-any-return]
 
     def checkpoint_gradients(self) -> None:
         """Nothing to gain: the trunk is small."""

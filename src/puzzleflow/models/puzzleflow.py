@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
+from puzzleflow.models.piece_tokens import TokenConfig
 from puzzleflow.models.relational import CellEmbedding
 
 
@@ -55,8 +56,8 @@ PRESETS: dict[str, FlowConfig] = {
     "paper-supplement": FlowConfig(time_dim=768, positions="mlp", head=(512, 256)),
     # trains on a laptop; one model for every grid
     "small": FlowConfig(
-        encoder="conv", piece_px=64, dim=192, num_heads=6, feed_forward=768, positions="cells",
-        head=(768,), num_positions=None, activation="gelu", time_scale=1000.0,
+        encoder="conv", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
+        head=(1024,), num_positions=None, activation="gelu", time_scale=1000.0,
     ),
     "tiny": FlowConfig(
         encoder="conv", piece_px=32, dim=48, num_layers=2, num_heads=4, feed_forward=96,
@@ -149,6 +150,7 @@ class PuzzleFlow(nn.Module):
         super().__init__()
         self.config = config
         self.encoder = encoder
+        self.frozen = False
         self.position = PositionEmbedding(config.positions, config.dim, config.num_positions)
         self.time = TimeEmbedding(config.time_dim, config.dim, config.time_scale)
         layer = nn.TransformerEncoderLayer(
@@ -167,6 +169,17 @@ class PuzzleFlow(nn.Module):
         expected = self.config.num_positions
         if expected is not None and grid.num_pieces != expected:
             raise InputError(f"this model places {expected} pieces, not the {grid} grid's")
+
+    def freeze_encoder(self) -> None:
+        """Train the rest only; the encoder's running statistics stay as they are too."""
+        self.frozen = True
+        self.encoder.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> PuzzleFlow:
+        super().train(mode)
+        if self.frozen:
+            self.encoder.eval()
+        return self
 
     def encode(self, pixels: Tensor) -> Tensor:
         """(B, N, 4, H, W) → features h (B, N, D); they depend on neither π_t nor t."""
@@ -187,7 +200,7 @@ class PuzzleFlow(nn.Module):
 def build_puzzleflow(config: FlowConfig, vit_weights: str | None = None) -> PuzzleFlow:
     """Compose the model; ``vit_weights`` is a local folder or a hub name."""
     if config.encoder == "conv":
-        return PuzzleFlow(ConvPieceEncoder(config.dim, config.piece_px), config)
+        return PuzzleFlow(ConvPieceEncoder(config.dim, TokenConfig(config.piece_px)), config)
     if config.encoder != "vit":
         raise UnknownName("piece encoder", config.encoder, ("vit", "conv"))
     if vit_weights is not None:

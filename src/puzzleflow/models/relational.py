@@ -18,24 +18,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.models.conv_encoder import ConvEncoder, SideDescriptor, void_widths
-from puzzleflow.models.pixels import standardised
+from puzzleflow.models.piece_tokens import TOKENS, PieceTokens, TokenConfig
 
 PRIOR_FEATURES = 3  # of every pair, from the colours along the outlines
 NUM_BEST = 3  # best candidates of a side whose prior its token sees
-TOKENS = 5  # a piece's own token, then its sides right, down, left, up
 
 
 @dataclass(frozen=True)
-class RelationalConfig:
+class RelationalConfig(TokenConfig):
     """Sizes of the network; saved beside its weights."""
 
-    piece_px: int = 64
-    widths: tuple[int, ...] = (32, 64, 128)
-    blocks: tuple[int, ...] = (0, 1, 2)
-    side_hidden: int = 128
-    side_dim: int = 64
-    dim: int = 192
     num_heads: int = 6
     num_layers: int = 4
     dropout: float = 0.0
@@ -142,20 +134,14 @@ class CellEmbedding(nn.Module):
         return self.mlp(self.features(grid).to(device))  # type: ignore[no-any-return]
 
 
-class RelationalNet(nn.Module):
+class RelationalNet(PieceTokens):
     """Pieces (B, N, 4, H, W) and a grid → :class:`Relations`."""
 
     def __init__(self, config: RelationalConfig | None = None) -> None:
-        super().__init__()
-        self.config = config = config or RelationalConfig()
-        self.encoder = ConvEncoder(7, config.widths, config.blocks)
-        self.num_tokens = config.piece_px // self.encoder.stride  # T, along a side
-        dim, side_dim = config.dim, config.side_dim
-        self.sides = SideDescriptor(self.encoder.dim, config.side_hidden, side_dim)
-        self.piece_token = nn.Linear(2 * self.encoder.dim, dim)
-        self.side_token = nn.ModuleList(
-            nn.Linear(self.num_tokens * side_dim, dim) for _ in Direction
-        )
+        config = config or RelationalConfig()
+        super().__init__(config)
+        self.config = config
+        dim = config.dim
         self.prior_logit = nn.Linear(PRIOR_FEATURES, 1)
         with torch.no_grad():  # begin by believing the prior
             self.prior_logit.weight.copy_(torch.tensor([[0.5, 0.5, 0.0]]))
@@ -172,22 +158,6 @@ class RelationalNet(nn.Module):
         self.position_query = nn.Linear(TOKENS * dim, dim)
         self.cells = CellEmbedding(dim)
         self.local_scale = nn.Parameter(torch.tensor(1.0))
-
-    def encode(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, N, 4, H, W) → tokens (B, N, 5, D), side descriptors (B, N, 4, T·Ds)."""
-        B, N = pixels.shape[:2]
-        maps = self.encoder(standardised(pixels).flatten(0, 1))  # (B*N, De, T, T)
-        void = void_widths(pixels[:, :, 3].flatten(0, 1), self.num_tokens)  # (B*N, 4, T)
-        sides = self.sides(maps, void).flatten(2)  # (B*N, 4, T*Ds)
-        pooled = torch.cat([maps.mean(dim=(2, 3)), maps.amax(dim=(2, 3))], dim=1)
-        tokens = torch.stack(
-            [
-                self.piece_token(pooled),
-                *(layer(sides[:, d]) for d, layer in enumerate(self.side_token)),
-            ],
-            dim=1,
-        )  # (B*N, 5, D)
-        return tokens.view(B, N, TOKENS, -1), sides.view(B, N, 4, -1)
 
     def forward(self, pixels: Tensor, prior: Tensor, grid: Grid) -> tuple[Relations, Relations]:
         """Relations with the context of all pieces, and those of isolated pairs.

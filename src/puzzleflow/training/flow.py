@@ -17,7 +17,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.models.checkpoint import load_weights, save_weights
+from puzzleflow.models.checkpoint import load_weights, restore, save_weights
 from puzzleflow.models.flow_path import FlowPath, PathSample
 from puzzleflow.models.flow_sampler import SamplerConfig, refine
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow
@@ -32,7 +32,7 @@ class FlowBatch:
     """Puzzles and the states at which the flow is asked about them."""
 
     pieces: Tensor  # (B, N, 4, px, px) uint8, premultiplied
-    sample: PathSample
+    sample: PathSample  # (B·K, N): K states of the first puzzle, then of the second …
     grid: Grid
 
     def __len__(self) -> int:
@@ -44,6 +44,7 @@ def flow_batches(
     path: FlowPath,
     seed: int,
     *,
+    states: int = 1,
     num_workers: int = 0,
     rank: int = 0,
     world_size: int = 1,
@@ -52,26 +53,31 @@ def flow_batches(
 
     States are drawn for the whole batch before it is shared out, so any number
     of processes sees the same puzzles at the same times.
+
+    states  K, asked of every puzzle: pieces are encoded once for all of them
     """
 
     def batches(first: int) -> Iterable[FlowBatch]:
         stream.first_batch = first
         for batch in stream_loader(stream, num_workers):
             generator = torch.Generator().manual_seed(child_seed(seed, "path", batch.number) >> 1)
-            drawn = path.sample(batch.position_of, generator)
-            mine = slice(rank, None, world_size)
-            sample = PathSample(drawn.x_0[mine], drawn.x_1[mine], drawn.x_t[mine], drawn.t[mine])
+            drawn = path.sample(batch.position_of.repeat_interleave(states, dim=0), generator)
+            mine = torch.arange(rank, len(batch), world_size)
+            rows = (mine[:, None] * states + torch.arange(states)).flatten()  # (B·K / processes,)
+            sample = PathSample(drawn.x_0[rows], drawn.x_1[rows], drawn.x_t[rows], drawn.t[rows])
             yield FlowBatch(batch.pieces[mine], sample, batch.grid)
 
     return batches
 
 
 def flow_loss(network: nn.Module, batch: FlowBatch) -> dict[str, Tensor]:
-    """−log p(π_1 | x, π_t, t), mean over pieces and puzzles, and the share already right."""
+    """−log p(π_1 | x, π_t, t), mean over pieces and states, and the share already right."""
+    assert isinstance(network, PuzzleFlow)
     device = next(network.parameters()).device
     sample = batch.sample
-    pixels = batch.pieces.to(device).float().div_(255)
-    logits = network(pixels, sample.x_t.to(device), sample.t.to(device), batch.grid)
+    features = network.encode(batch.pieces.to(device).float().div_(255))  # (B, N, D)
+    features = features.repeat_interleave(len(sample.t) // len(features), dim=0)  # (B·K, N, D)
+    logits = network.step(features, sample.x_t.to(device), sample.t.to(device), batch.grid)
     target = sample.x_1.to(device)
     return {
         "loss": F.cross_entropy(logits.flatten(0, 1), target.flatten()),
@@ -145,7 +151,7 @@ def flow_trainer(
     if initial is not None:
         take_over(network, initial)
     if frozen_encoder:
-        network.encoder.requires_grad_(False)
+        network.freeze_encoder()
     if checkpoint_gradients:
         network.encoder.checkpoint_gradients()
     held_out = list(validation)
@@ -186,13 +192,10 @@ def evaluate_and_save(trainer: Trainer[FlowBatch], held_out: Iterable[Batch]) ->
 
 
 def take_over(network: PuzzleFlow, path: str | Path) -> None:
-    """Weights of a flow model, or the trunk of a relational network."""
+    """Weights of a flow model, or the piece tokens of a relational network."""
     tensors, described = load_weights(path)
     if described.get("kind") == "relational":
-        trunk = {
-            f"encoder.trunk.{name.removeprefix('encoder.')}": tensor
-            for name, tensor in tensors.items()
-            if name.startswith("encoder.")
-        }
-        tensors = {**network.state_dict(), **trunk}
-    network.load_state_dict(tensors)
+        own = network.state_dict()
+        shared = {f"encoder.tokens.{name}": tensor for name, tensor in tensors.items()}
+        tensors = {**own, **{name: shared[name] for name in own.keys() & shared.keys()}}
+    restore(network, tensors, path)

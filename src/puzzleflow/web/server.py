@@ -22,7 +22,10 @@ STOP_S = 3
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket; raises InputError where that is impossible."""
+    """A listening socket; raises InputError where that is impossible.
+
+    It takes calls from now on, so an address printed before the server is up can be used.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or "0.0.0.0", port, type=socket.SOCK_STREAM
@@ -33,6 +36,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
+        opened.listen()
     except OSError as error:
         opened.close()
         hint = "; is it running already? --port chooses another" if _in_use(error) else ""
