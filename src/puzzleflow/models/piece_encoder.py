@@ -73,6 +73,11 @@ class ViTEncoder(nn.Module):
         states = self.vit((rgb - 0.5) / 0.5).last_hidden_state  # (B*N, 1 + patches, D)
         return states[:, 0].unflatten(0, (B, N))  # type: ignore[no-any-return]
 
+    @property
+    def pretrained(self) -> nn.Module:
+        """The part that comes with weights."""
+        return self.vit
+
     def checkpoint_gradients(self) -> None:
         """Recompute activations in the backward pass instead of storing them."""
         self.vit.gradient_checkpointing_enable()  # type: ignore[operator]
@@ -90,6 +95,11 @@ class ConvPieceEncoder(nn.Module):
     def forward(self, pixels: Tensor) -> Tensor:
         tokens, _ = self.tokens.encode(pixels)  # (B, N, 5, Dt)
         return self.head(tokens.flatten(2))  # type: ignore[no-any-return]
+
+    @property
+    def pretrained(self) -> nn.Module:
+        """The part that comes with weights."""
+        return self.tokens
 
     def checkpoint_gradients(self) -> None:
         """Nothing to gain: the trunk is small."""

@@ -171,14 +171,14 @@ class PuzzleFlow(nn.Module):
             raise InputError(f"this model places {expected} pieces, not the {grid} grid's")
 
     def freeze_encoder(self) -> None:
-        """Train the rest only; the encoder's running statistics stay as they are too."""
+        """Leave the encoder's pretrained part, running statistics included, as it is."""
         self.frozen = True
-        self.encoder.requires_grad_(False)
+        self.encoder.pretrained.requires_grad_(False)
 
     def train(self, mode: bool = True) -> PuzzleFlow:
         super().train(mode)
         if self.frozen:
-            self.encoder.eval()
+            self.encoder.pretrained.eval()
         return self
 
     def encode(self, pixels: Tensor) -> Tensor:
