@@ -69,9 +69,19 @@ def void_widths(alpha: Tensor, num_tokens: int) -> Tensor:
     sides = torch.stack(  # every side seen as "from the left", rows along the side
         [solid.flip(2), solid.flip(1).transpose(1, 2), solid, solid.transpose(1, 2)], dim=1
     )  # (M, 4, H, W)
-    reached = sides.cummax(dim=3).values
-    depth = 1.0 - reached.mean(dim=3)  # (M, 4, H)
+    W = sides.shape[3]
+    nearness = torch.arange(W, 0, -1, device=alpha.device) / W  # 1 at the border … 1 / W
+    depth = 1.0 - (sides * nearness).amax(dim=3)  # (M, 4, H)
     return F.adaptive_avg_pool1d(depth, num_tokens)  # (M, 4, T)
+
+
+def side_head(dim: int, hidden: int, side_dim: int) -> nn.Sequential:
+    """A strip of tokens and the void beside it (M, reach·D + 1, T) → (M, Ds, T)."""
+    return nn.Sequential(
+        nn.Conv1d(REACH * dim + 1, hidden, 3, padding=1),
+        nn.GELU(),
+        nn.Conv1d(hidden, side_dim, 1),
+    )
 
 
 class SideDescriptor(nn.Module):
@@ -83,14 +93,7 @@ class SideDescriptor(nn.Module):
 
     def __init__(self, dim: int, hidden: int, side_dim: int) -> None:
         super().__init__()
-        self.heads = nn.ModuleList(
-            nn.Sequential(
-                nn.Conv1d(REACH * dim + 1, hidden, 3, padding=1),
-                nn.GELU(),
-                nn.Conv1d(hidden, side_dim, 1),
-            )
-            for _ in Direction
-        )
+        self.heads = nn.ModuleList(side_head(dim, hidden, side_dim) for _ in Direction)
 
     def forward(self, tokens: Tensor, void: Tensor) -> Tensor:
         """(M, D, T, T) tokens, (M, 4, T) void widths → (M, 4, T, Ds)."""
