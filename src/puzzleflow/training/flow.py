@@ -27,6 +27,14 @@ from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import Batch, PuzzleStream, stream_loader
 
 
+def published_settings(steps: int, *, learning_rate: float = 1e-5, seed: int = 0) -> LoopSettings:
+    """AdamW with weight decay 0.01, OneCycle with 10 % warm-up, neither clipping nor average."""
+    return LoopSettings(
+        steps=steps, learning_rate=learning_rate, schedule="one-cycle", warmup=0.1,
+        weight_decay=0.01, decay_all=True, clip=0.0, ema_decay=0.0, seed=seed,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class FlowBatch:
     """Puzzles and the states at which the flow is asked about them."""

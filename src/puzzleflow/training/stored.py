@@ -28,6 +28,7 @@ class StoredBatches(NumberedBatches):
             raise InputError(f"{source.path}: {len(source)} puzzles fill no batch of {batch_size}")
         self.source = source
         self.grid: Grid = source.grid
+        self.grids = [self.grid]
         self.piece_px = piece_px
         self.batch_size = batch_size
         self.seed = seed
