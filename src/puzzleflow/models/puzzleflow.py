@@ -14,7 +14,7 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
 from puzzleflow.models.piece_tokens import TokenConfig
-from puzzleflow.models.relational import CellEmbedding
+from puzzleflow.models.relational import CellEmbedding, cell_coordinates
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,13 @@ class FlowConfig:
     schedule: str = "linear"
     flow: bool = True  # False: predict positions at once, without π_t and t
     vit: dict[str, int] | None = None  # sizes of transformers.ViTConfig; None: ViT-B/16
+
+    def check(self, grid: Grid) -> None:
+        """Raise where such a model is made for another number of positions."""
+        if self.num_positions is not None and grid.num_pieces != self.num_positions:
+            raise InputError(
+                f"this model places {self.num_positions} pieces, not the {grid} grid's"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -111,15 +118,15 @@ class PositionEmbedding(nn.Module):
         else:
             self.embed = CellEmbedding(dim)
 
-    def forward(self, x_t: Tensor, grid: Grid) -> Tensor:
-        """(B, N) positions → (B, N, D)."""
+    def forward(self, x_t: Tensor, shape: Tensor) -> Tensor:
+        """(B, N) positions on a grid of (2,) rows and columns → (B, N, D)."""
         if self.kind == "table":
             return self.embed(x_t)  # type: ignore[no-any-return]
+        N = x_t.shape[1]
         if self.kind == "mlp":
-            largest = torch.tensor([max(1, side - 1) for side in grid.shape])
-            cells = torch.from_numpy(grid.coordinates) / largest  # (N, 2) in [0, 1]
-            return self.embed(cells.float().to(x_t.device)[x_t])  # type: ignore[no-any-return]
-        return self.embed(grid)[x_t]  # type: ignore[no-any-return]
+            cells = cell_coordinates(shape, N) / (shape - 1).clamp_min(1)  # (N, 2) in [0, 1]
+            return self.embed(cells[x_t])  # type: ignore[no-any-return]
+        return self.embed(shape, N)[x_t]  # type: ignore[no-any-return]
 
 
 class PositionHead(nn.Module):
@@ -135,12 +142,13 @@ class PositionHead(nn.Module):
         self.mlp = nn.Sequential(*layers)
         self.cells = CellEmbedding(config.dim) if config.num_positions is None else None
 
-    def forward(self, hidden: Tensor, grid: Grid) -> Tensor:
-        """(B, N, D) → (B, N, N) piece, position."""
+    def forward(self, hidden: Tensor, shape: Tensor) -> Tensor:
+        """(B, N, D) on a grid of (2,) rows and columns → (B, N, N) piece, position."""
         out = self.mlp(hidden)
         if self.cells is None:
             return out  # type: ignore[no-any-return]
-        return out @ self.cells(grid).T / math.sqrt(out.shape[-1])  # type: ignore[no-any-return]
+        cells = self.cells(shape, hidden.shape[1])  # (N, D)
+        return out @ cells.T / math.sqrt(out.shape[-1])  # type: ignore[no-any-return]
 
 
 class PuzzleFlow(nn.Module):
@@ -166,9 +174,7 @@ class PuzzleFlow(nn.Module):
 
     def check(self, grid: Grid) -> None:
         """Raise where this model was made for another number of positions."""
-        expected = self.config.num_positions
-        if expected is not None and grid.num_pieces != expected:
-            raise InputError(f"this model places {expected} pieces, not the {grid} grid's")
+        self.config.check(grid)
 
     def freeze_encoder(self) -> None:
         """Leave the encoder's pretrained part, running statistics included, as it is."""
@@ -187,10 +193,14 @@ class PuzzleFlow(nn.Module):
 
     def step(self, features: Tensor, x_t: Tensor, t: Tensor, grid: Grid) -> Tensor:
         """Features (B, N, D), state (B, N), time (B,) → logits (B, N, N) piece, position."""
+        return self.logits(features, x_t, t, torch.tensor(grid.shape, device=features.device))
+
+    def logits(self, features: Tensor, x_t: Tensor, t: Tensor, shape: Tensor) -> Tensor:
+        """A step on the grid of (2,) rows and columns, all in tensors, as a graph needs it."""
         hidden = features
         if self.config.flow:
-            hidden = hidden + self.position(x_t, grid) + self.time(t)[:, None]
-        return self.head(self.layers(hidden), grid)  # type: ignore[no-any-return]
+            hidden = hidden + self.position(x_t, shape) + self.time(t)[:, None]
+        return self.head(self.layers(hidden), shape)  # type: ignore[no-any-return]
 
     def forward(self, pixels: Tensor, x_t: Tensor, t: Tensor, grid: Grid) -> Tensor:
         """Encode and step, as in training."""

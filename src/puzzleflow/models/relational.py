@@ -115,23 +115,30 @@ class CellEmbedding(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(self.NUM_FEATURES, dim), nn.GELU(), nn.Linear(dim, dim))
 
     @staticmethod
-    def features(grid: Grid) -> Tensor:
-        """(N, F) per cell: place on each axis, its harmonics, nearness of the frame, grid size."""
-        columns: list[Tensor] = []
-        cells = torch.from_numpy(grid.coordinates)
-        for axis, size in enumerate(grid.shape):
-            index = cells[:, axis].float()
-            place = (index + 0.5) / size
-            columns.append(place)
-            for k in (1, 2, 3):
-                columns += [torch.sin(math.pi * k * place), torch.cos(math.pi * k * place)]
-            columns += [torch.exp(-index), torch.exp(index + 1 - size)]
-        columns += [torch.full((grid.num_pieces,), 1.0 / size) for size in grid.shape]
-        return torch.stack(columns, dim=1)
+    def features(shape: Tensor, num_cells: int) -> Tensor:
+        """(2,) rows and columns → (N, F) per cell.
 
-    def forward(self, grid: Grid) -> Tensor:
-        device = next(self.parameters()).device
-        return self.mlp(self.features(grid).to(device))  # type: ignore[no-any-return]
+        Place on each axis, its harmonics, nearness of the frame, grid size. The
+        shape is a tensor, so that one exported graph serves any grid.
+        """
+        index = cell_coordinates(shape, num_cells).float()  # (N, 2)
+        place = (index + 0.5) / shape
+        columns = [place]
+        for k in (1, 2, 3):
+            columns += [torch.sin(math.pi * k * place), torch.cos(math.pi * k * place)]
+        columns += [torch.exp(-index), torch.exp(index + 1 - shape)]
+        by_axis = torch.stack(columns, dim=2).flatten(1)  # (N, 2, 9) → (N, 18)
+        return torch.cat([by_axis, (1.0 / shape).expand(num_cells, 2)], dim=1)
+
+    def forward(self, shape: Tensor, num_cells: int) -> Tensor:
+        """(2,) rows and columns → (N, D)."""
+        return self.mlp(self.features(shape, num_cells))  # type: ignore[no-any-return]
+
+
+def cell_coordinates(shape: Tensor, num_cells: int) -> Tensor:
+    """(2,) rows and columns → (N, 2) row and column of every position."""
+    position = torch.arange(num_cells, device=shape.device)
+    return torch.stack([position // shape[1], position % shape[1]], dim=1)
 
 
 class RelationalNet(PieceTokens):
@@ -195,7 +202,8 @@ class RelationalNet(PieceTokens):
         )  # (B, N, 4, 2D) each side beside its piece
         query = [layer(with_piece[:, :, d]) for d, layer in enumerate(self.seam_query)]
         by_dim = 1 / math.sqrt(hidden.shape[-1])
-        positions = self.position_query(hidden.flatten(2)) @ self.cells(grid).T  # (B, N, N)
+        cells = self.cells(torch.tensor(grid.shape, device=tokens.device), N)  # (N, D)
+        positions = self.position_query(hidden.flatten(2)) @ cells.T  # (B, N, N)
         in_context = Relations(
             right=right + by_dim * query[Direction.RIGHT] @ query[Direction.LEFT].mT,
             down=down + by_dim * query[Direction.DOWN] @ query[Direction.UP].mT,
