@@ -89,10 +89,10 @@ def test_several_states_of_a_puzzle_share_its_features(stream: PuzzleStream) -> 
 
 def test_a_frozen_encoder_keeps_its_weights(stream: PuzzleStream, tmp_path: Path) -> None:
     trainer = flow_trainer(SETTINGS, tmp_path, CONFIG, frozen_encoder=True)
-    before = [p.clone() for p in trainer.plain.encoder.pretrained.state_dict().values()]  # type: ignore[union-attr]
+    before = [p.clone() for p in trainer.plain.encoder.trunk.state_dict().values()]  # type: ignore[union-attr]
     head = trainer.plain.head.mlp[1].weight.clone()  # type: ignore[union-attr, index]
     trainer.fit(flow_batches(stream, FlowPath(), 0), until=2)
-    after = trainer.plain.encoder.pretrained.state_dict().values()  # type: ignore[union-attr]
+    after = trainer.plain.encoder.trunk.state_dict().values()  # type: ignore[union-attr]
     assert all(torch.equal(b, a) for b, a in zip(before, after, strict=True))
     assert not torch.equal(head, trainer.plain.head.mlp[1].weight)  # type: ignore[union-attr, index]
 

@@ -74,7 +74,7 @@ class ViTEncoder(nn.Module):
         return states[:, 0].unflatten(0, (B, N))  # type: ignore[no-any-return]
 
     @property
-    def pretrained(self) -> nn.Module:
+    def trunk(self) -> nn.Module:
         """The part that comes with weights."""
         return self.vit
 
@@ -97,7 +97,7 @@ class ConvPieceEncoder(nn.Module):
         return self.head(tokens.flatten(2))  # type: ignore[no-any-return]
 
     @property
-    def pretrained(self) -> nn.Module:
+    def trunk(self) -> nn.Module:
         """The part that comes with weights."""
         return self.tokens
 

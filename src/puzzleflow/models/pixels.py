@@ -16,8 +16,8 @@ def to_tensor(pieces: ByteArray, size_px: int) -> Tensor:
     """
     pixels = torch.from_numpy(pieces.copy()).float().div_(255)
     lead, (height, width) = pixels.shape[:-3], pixels.shape[-3:-1]
-    pixels = pixels.flatten(0, -4).permute(0, 3, 1, 2)  # (M, 4, H, W)
-    pixels = torch.cat([pixels[:, :3] * pixels[:, 3:], pixels[:, 3:]], dim=1)
+    pixels[..., :3] *= pixels[..., 3:]
+    pixels = pixels.flatten(0, -4).permute(0, 3, 1, 2)  # (M, 4, H, W), channels last in memory
     if (height, width) != (size_px, size_px):
         shrinks = height >= size_px and width >= size_px
         pixels = (

@@ -179,12 +179,12 @@ class PuzzleFlow(nn.Module):
     def freeze_encoder(self) -> None:
         """Leave the encoder's pretrained part, running statistics included, as it is."""
         self.frozen = True
-        self.encoder.pretrained.requires_grad_(False)
+        self.encoder.trunk.requires_grad_(False)
 
     def train(self, mode: bool = True) -> PuzzleFlow:
         super().train(mode)
         if self.frozen:
-            self.encoder.pretrained.eval()
+            self.encoder.trunk.eval()
         return self
 
     def encode(self, pixels: Tensor) -> Tensor:

@@ -53,11 +53,14 @@ class Backend(Protocol):
         *,
         temperatures: FloatArray,
         num_rounds: int,
-        num_burn_in: int,
         num_proposals: int,
         seed: int,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Counts (N, N) of positions, right and down neighbours at ``temperatures[0]``."""
+    ) -> tuple[FloatArray, IntArray]:
+        """Go on from one layout a temperature, exchanging them.
+
+        Returns counts (3, N, N) of positions, right and down neighbours at
+        ``temperatures[0]``, and the layouts to go on from.
+        """
 
 
 @cache

@@ -23,6 +23,8 @@ NUM_KEPT = 6  # layouts that are improved side by side
 NOISE = 0.25  # of the order in which pieces are laid
 BEAM_ORDERS = (0, 3, 4, 7)  # two opposite corners, by rows and by columns
 MAX_SWAPPED = 60  # weakest positions whose swaps are listed as alternatives
+BLOCKS = 8  # of rounds of sampling at most, besides the first, which is not counted
+SETTLED = 0.01  # a block within this of the mean so far is the last
 TEMPERATURES = np.geomspace(1.0, 3.0, 12)  # of sampling; the first is what is asked for
 
 
@@ -157,6 +159,8 @@ def sample_posterior(
 
     Chains at rising temperatures exchange their layouts; the coldest one is
     counted. All start from ``start``, by default the best that :func:`search` finds.
+    Sampling ends when a further block of rounds tells nothing new, so that puzzles
+    without doubt cost little.
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be positive, not {temperature}")
@@ -169,28 +173,32 @@ def sample_posterior(
         (start,) = search(energy, seed=seed, effort=effort, backend=backend)
     piece_at = invert(np.asarray(start.position_of))
     if len(tables.free) < 2:
-        counts, total = _counted(tables, piece_at), 1.0
-    else:
-        rounds = int(max(100.0, effort * engine.PACE * np.clip(1e5 / grid.num_pieces, 500, 4000)))
-        counts = engine.temper(
+        return Posterior(grid, *_counted(tables, piece_at))
+    layouts = np.repeat(piece_at[None], len(TEMPERATURES), axis=0)
+    rounds = int(max(20, effort * engine.PACE * np.clip(5e4 / grid.num_pieces, 500, 2000) / BLOCKS))
+    total = np.zeros((3, grid.num_pieces, grid.num_pieces))
+    for block in range(BLOCKS + 1):
+        counts, layouts = engine.temper(
             tables,
-            np.repeat(piece_at[None], len(TEMPERATURES), axis=0),
+            layouts,
             temperatures=TEMPERATURES,
             num_rounds=rounds,
-            num_burn_in=rounds // 10,
             num_proposals=2 * grid.num_pieces,
-            seed=child_seed(seed, "temper"),
+            seed=child_seed(seed, "temper", block),
         )
-        total = float(rounds - rounds // 10)
-    position_prob, right_prob, down_prob = (count / total for count in counts)
-    return Posterior(grid, position_prob, right_prob, down_prob)
+        if block == 0:  # the chains forget their common start
+            continue
+        total += counts / rounds
+        if block > 1 and np.abs(total / block - counts / rounds).max() < SETTLED:
+            break
+    return Posterior(grid, *(total / block))
 
 
-def _counted(tables: Tables, piece_at: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The counts of a single layout."""
+def _counted(tables: Tables, piece_at: IntArray) -> FloatArray:
+    """(3, N, N) the counts of a single layout."""
     num, cells = tables.num_pieces, piece_at.reshape(tables.grid.shape)
-    position, right, down = np.zeros((3, num, num))
+    position, right, down = counts = np.zeros((3, num, num))
     position[piece_at, np.arange(num)] = 1.0
     right[cells[:, :-1], cells[:, 1:]] = 1.0
     down[cells[:-1], cells[1:]] = 1.0
-    return position, right, down
+    return counts

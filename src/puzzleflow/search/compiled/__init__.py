@@ -109,20 +109,13 @@ def temper(
     *,
     temperatures: FloatArray,
     num_rounds: int,
-    num_burn_in: int,
     num_proposals: int,
     seed: int,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts at the first temperature, by parallel tempering."""
+) -> tuple[FloatArray, IntArray]:
+    """Counts at the first temperature, by parallel tempering, and the layouts at its end."""
     cell, framed = _framed(tables)
     chains = _on_cells(layouts, cell, framed[0].shape[1])
-    on_cell, right, down = metropolis.temper(
-        chains,
-        temperatures,
-        num_rounds,
-        num_burn_in,
-        num_proposals,
-        _seeds(seed, "temper", 1),
-        framed,
+    on_cell, right, down, slot = metropolis.temper(
+        chains, temperatures, num_rounds, num_proposals, _seeds(seed, "temper", 1), framed
     )
-    return on_cell[:, cell], right, down
+    return np.stack([on_cell[:, cell], right, down]), chains[slot][:, cell]

@@ -269,12 +269,13 @@ def anneal(chains, temperatures, num_proposals, seeds, tables):
 
 
 @kernel
-def temper(chains, temperatures, num_rounds, num_burn_in, num_proposals, rng, tables):
+def temper(chains, temperatures, num_rounds, num_proposals, rng, tables):
     """Sample at ``temperatures[0]`` by parallel tempering over rising temperatures.
 
     ``chains`` (R, cells) holds one framed layout for each temperature. After
     every round the coldest layout is counted. Returns how often each piece
-    lay on each cell (N, cells), right and below of each other piece (N, N).
+    lay on each cell (N, cells), right and below of each other piece (N, N), and
+    which row of ``chains``, changed in place, is at which temperature.
     """
     unary, right, down, _, _, rows, cols = tables
     room = _make_room(chains.shape[1])
@@ -301,11 +302,10 @@ def temper(chains, temperatures, num_rounds, num_burn_in, num_proposals, rng, ta
             gain *= 1.0 / temperatures[level] - 1.0 / temperatures[level + 1]
             if gain >= 0.0 or uniform(rng) < np.exp(gain):
                 slot[level], slot[level + 1] = slot[level + 1], slot[level]
-        if turn >= num_burn_in:
-            cells = chains[slot[0]]
-            for piece in range(num):
-                cell = where[slot[0], piece]
-                on_cell[piece, cell] += 1.0
-                right_of[piece, cells[cell + 1]] += 1.0
-                down_of[piece, cells[cell + width]] += 1.0
-    return on_cell, right_of[:num, :num], down_of[:num, :num]
+        cells = chains[slot[0]]
+        for piece in range(num):
+            cell = where[slot[0], piece]
+            on_cell[piece, cell] += 1.0
+            right_of[piece, cells[cell + 1]] += 1.0
+            down_of[piece, cells[cell + width]] += 1.0
+    return on_cell, right_of[:num, :num], down_of[:num, :num], slot

@@ -100,16 +100,15 @@ def temper(
     *,
     temperatures: FloatArray,
     num_rounds: int,
-    num_burn_in: int,
     num_proposals: int,
     seed: int,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts at the first temperature, by parallel tempering."""
+) -> tuple[FloatArray, IntArray]:
+    """Counts at the first temperature, by parallel tempering, and the layouts at its end."""
     rng = child_rng(seed, "temper")
     chains = layouts.copy()
     energies = tables.energy_of(chains)
     num, shape = tables.num_pieces, tables.grid.shape
-    position, right, down = np.zeros((3, num, num))
+    position, right, down = counts = np.zeros((3, num, num))
     for turn in range(num_rounds):
         for _ in range(num_proposals):
             _step(tables, chains, energies, temperatures, rng)
@@ -120,9 +119,8 @@ def temper(
             if -gain <= rng.exponential():
                 pair, other = [level, level + 1], [level + 1, level]
                 chains[pair], energies[pair] = chains[other], energies[other]
-        if turn >= num_burn_in:
-            cells = chains[0].reshape(shape)
-            position[chains[0], np.arange(num)] += 1
-            right[cells[:, :-1], cells[:, 1:]] += 1
-            down[cells[:-1], cells[1:]] += 1
-    return position, right, down
+        cells = chains[0].reshape(shape)
+        position[chains[0], np.arange(num)] += 1
+        right[cells[:, :-1], cells[:, 1:]] += 1
+        down[cells[:-1], cells[1:]] += 1
+    return counts, chains
