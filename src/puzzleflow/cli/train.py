@@ -165,12 +165,15 @@ def edges(
     masks: Masks = None,
     steps: Annotated[int, typer.Option(help="Length of the whole run.")] = 20_000,
     minutes: Minutes = 0.0,
-    rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
+    rate: Rate = 1e-3,
     grids: Grids = "2x2=0.05,3x3=0.5,4x4=0.2,5x5=0.2,6x6=0.05",
     pieces_per_batch: Annotated[int, typer.Option(help="Pieces in a batch.")] = 144,
+    hard_from: Annotated[
+        float, typer.Option(help="Share of the run after which triplets are hard.")
+    ] = 0.75,
     validation_grids: ValidationGrids = "3x3,5x5",
     num_validation: NumValidation = 200,
-    seed: Annotated[int, typer.Option(help="Root seed of weights and puzzles.")] = 0,
+    seed: Seed = 0,
     cache: Cache = None,
     workers: Workers = 1,
     settings: Set = None,
@@ -181,10 +184,12 @@ def edges(
     from puzzleflow.training.progress import training_progress
     from puzzleflow.training.relational import batches_of
 
-    loop = _changed(LoopSettings(steps=steps, learning_rate=rate, seed=seed), settings)
-    train, held_out = _fresh(data, cache or out / "cache", masks, grids, pieces_per_batch, seed)
-    validation = _validation(held_out, validation_grids, num_validation)
-    trainer = edge_trainer(loop, out, validation=validation)
+    loop = changed(LoopSettings(steps=steps, learning_rate=rate, seed=seed), settings)
+    train, held_out = fresh_puzzles(
+        data, cache or out / "cache", masks, grids, pieces_per_batch, seed
+    )
+    validation = held_out_batches(held_out, validation_grids.split(","), num_validation)
+    trainer = edge_trainer(loop, out, hard_from=hard_from, validation=validation)
     with training_progress(trainer.step, steps) as progress:
         trainer.fit(batches_of(train, workers), minutes=minutes, report=progress)
     described = save_edges(trainer, validation)
