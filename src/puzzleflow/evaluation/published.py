@@ -88,6 +88,18 @@ PUBLISHED: dict[str, tuple[Published, ...]] = {
     ),
 }
 
+ABLATIONS_PAPER = "The Missing GAP, Table 2"
+PUBLISHED_ABLATIONS: dict[str, Published] = {
+    "direct": Published("Direct Prediction", 22.6, 57.9, 50.0, ABLATIONS_PAPER),
+    "frozen": Published("Frozen ViT", 7.4, 42.2, 34.5, ABLATIONS_PAPER),
+    "layers-0": Published("0 Layers", 10.1, 45.1, 35.3, ABLATIONS_PAPER),
+    "layers-2": Published("2 Layers", 23.5, 58.8, 50.6, ABLATIONS_PAPER),
+    "layers-6": Published("6 Layers", 24.7, 59.5, 52.2, ABLATIONS_PAPER),
+    "rgb": Published("Fixed Slicing (RGB-only)", 9.2, 44.4, 34.6, ABLATIONS_PAPER),
+    "full": Published("Full Model", 28.5, 62.9, 55.7, ABLATIONS_PAPER),
+}
+"""By the names of our variants; GAP-3, single runs, no intervals."""
+
 
 def table_for(grids: set[Grid], data_format: str = "") -> str | None:
     """The table that comes nearest to puzzles of these grids, or None."""

@@ -17,6 +17,7 @@ from puzzleflow.evaluation.tables import (
     comparison_table,
     cost_table,
     failure_table,
+    markdown_table,
     published_table,
 )
 
@@ -49,19 +50,19 @@ def as_markdown(report: Report) -> str:
     """The whole report as one Markdown page."""
     parts = ["# Benchmark", _facts(report.facts)]
     parts += ["## Accuracy", INTERVAL_NOTE]
-    parts += [_markdown_table(accuracy_table(report))]
+    parts += [markdown_table(accuracy_table(report))]
     refused = [results for results in report.results if results.num_refused]
     if refused:
         parts.append(NO_ANSWER_NOTE)
         parts.append("\n".join(f"- {line}" for line in refusal_lines(refused)))
     if report.published_table:
         parts += ["## Published", OTHER_DATA.format(table=report.published_table)]
-        parts += [_markdown_table(published_table(report))]
-    parts += ["## How layouts fail", _markdown_table(failure_table(report))]
+        parts += [markdown_table(published_table(report))]
+    parts += ["## How layouts fail", markdown_table(failure_table(report))]
     if report.comparisons:
         parts += ["## Paired comparison", COMPARISON_NOTE]
-        parts += [_markdown_table(comparison_table(report))]
-    parts += ["## Cost", COST_NOTE, _markdown_table(cost_table(report))]
+        parts += [markdown_table(comparison_table(report))]
+    parts += ["## Cost", COST_NOTE, markdown_table(cost_table(report))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -159,8 +160,3 @@ def _csv(lines: list[list[Any]]) -> str:
 
 def _facts(facts: dict[str, str]) -> str:
     return "\n".join(f"- {name}: {value}" for name, value in facts.items())
-
-
-def _markdown_table(rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from puzzleflow.core.types import BoolArray, ByteArray
-from puzzleflow.files import atomic_path
+from puzzleflow.evaluation.charts import COLOURS, empty_chart, save_chart
 from puzzleflow.generation.geometry import FEATURES
 from puzzleflow.pictures import write_picture
 
 if TYPE_CHECKING:
     from puzzleflow.evaluation.shape_report import ShapeReport
 
-COLOURS = ("#3b6ea8", "#e08a2e", "#4c9a5a", "#a04f8f")  # real first, as in the paper
 SHEET_COLUMNS = 12
 SHEET_ROWS = 3
 GUTTER_PX = 4
@@ -38,7 +37,7 @@ def draw_figures(folder: Path, report: ShapeReport, samples: Mapping[str, BoolAr
 def _box_plots(path: Path, report: ShapeReport) -> None:
     tables = [report.real_table, *(group.table for group in report.groups.values())]
     labels = ["real", *report.groups]
-    figure, axes = _canvas(2, 4, (13, 6.5))
+    figure, axes = empty_chart(2, 4, (13, 6.5))
     for j, (feature, axis) in enumerate(zip(FEATURES, axes.flat, strict=True)):
         boxes = axis.boxplot(
             [table[:, j] for table in tables], tick_labels=labels, patch_artist=True, widths=0.6
@@ -47,11 +46,11 @@ def _box_plots(path: Path, report: ShapeReport) -> None:
             box.set_facecolor(colour)
             box.set_alpha(0.6)
         axis.set_title(feature)
-    _save(figure, path)
+    save_chart(figure, path)
 
 
 def _components(path: Path, report: ShapeReport) -> None:
-    figure, axes = _canvas(1, len(report.groups), (5.2 * len(report.groups), 4.8))
+    figure, axes = empty_chart(1, len(report.groups), (5.2 * len(report.groups), 4.8))
     for k, (name, group) in enumerate(report.groups.items()):
         axis, projection = axes.flat[k], group.projection
         for scores, label, colour in (
@@ -64,11 +63,11 @@ def _components(path: Path, report: ShapeReport) -> None:
         axis.set_ylabel(f"PC2 ({shares[1]:.1f} %)")
         axis.set_title(f"{name}: PC1 + PC2 explain {shares[:2].sum():.1f} %")
         axis.legend()
-    _save(figure, path)
+    save_chart(figure, path)
 
 
 def _neighbours(path: Path, report: ShapeReport) -> None:
-    figure, axes = _canvas(1, 1, (6.5, 4))
+    figure, axes = empty_chart(1, 1, (6.5, 4))
     axis = axes.flat[0]
     groups = {name: group.nearest for name, group in report.groups.items()}
     if report.real_nearest is not None:
@@ -79,12 +78,12 @@ def _neighbours(path: Path, report: ShapeReport) -> None:
     axis.set_xlabel("IoU with the nearest training mask")
     axis.set_ylabel("density")
     axis.legend()
-    _save(figure, path)
+    save_chart(figure, path)
 
 
 def draw_losses(path: str | Path, history: Sequence[Mapping[str, float]]) -> None:
     """Training and validation loss by epoch."""
-    figure, axes = _canvas(1, 1, (6.5, 4))
+    figure, axes = empty_chart(1, 1, (6.5, 4))
     axis = axes.flat[0]
     epochs = [row["epoch"] for row in history]
     for part, colour in zip(("train", "validation"), COLOURS, strict=False):
@@ -93,7 +92,7 @@ def draw_losses(path: str | Path, history: Sequence[Mapping[str, float]]) -> Non
     axis.set_ylabel("BCE + KL per mask (nats)")
     axis.set_yscale("log")
     axis.legend()
-    _save(figure, Path(path))
+    save_chart(figure, Path(path))
 
 
 def sheet(masks: BoolArray) -> ByteArray:
@@ -107,18 +106,3 @@ def sheet(masks: BoolArray) -> ByteArray:
         top, left = row * height, col * width
         page[top : top + mask.shape[0], left : left + mask.shape[1]] = mask * np.uint8(255)
     return page
-
-
-def _canvas(rows: int, cols: int, size: tuple[float, float]) -> tuple[Any, Any]:
-    """A figure that needs no display, and its (rows, cols) axes."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots(rows, cols, squeeze=False)
-
-
-def _save(figure: Any, path: Path) -> None:
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=110)

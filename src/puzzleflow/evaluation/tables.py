@@ -139,5 +139,11 @@ def interval_text(estimate: Estimate, *, signed: bool = False) -> str:
     return f"{estimate.value:{sign}.1f} [{estimate.low:{sign}.1f}, {estimate.high:{sign}.1f}]"
 
 
+def markdown_table(rows: list[list[str]]) -> str:
+    """A heading row and rows as Markdown."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
 def _or_dash(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"

@@ -1,0 +1,164 @@
+"""``puzzleflow ablate``: the paper's Table 2 at a chosen budget, with deltas and intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from puzzleflow.cli._training import (
+    Accelerator,
+    BatchSize,
+    Cache,
+    Data,
+    Grids,
+    Initial,
+    Masks,
+    PiecesPerBatch,
+    Preset,
+    Rate,
+    Seed,
+    Set,
+    States,
+    Vit,
+    Workers,
+    changed,
+    fabric_for,
+    flow_puzzles,
+    held_out_batches,
+    is_stored,
+    weights_to_start_from,
+)
+
+if TYPE_CHECKING:
+    from puzzleflow.training.ablation import Variant
+
+
+def register(app: typer.Typer) -> None:
+    """Add the ``ablate`` command."""
+    app.command("ablate")(ablate)
+
+
+def ablate(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for runs and report; goes on there.")],
+    preset: Preset = "small",
+    steps: Annotated[int, typer.Option(help="Training steps of every variant.", min=0)] = 0,
+    minutes: Annotated[
+        float,
+        typer.Option(
+            help="Instead of --steps: as many as the full model does in this time.", min=0
+        ),
+    ] = 0.0,
+    variants: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated: direct, frozen, layers-0, layers-2, layers-4, layers-6, rgb, "
+            "one-step, one-step-t1, before, hungarian; or all. The full model is always there."
+        ),
+    ] = "all",
+    initial: Initial = None,
+    vit: Vit = None,
+    masks: Masks = None,
+    rate: Rate = 1e-5,
+    batch: BatchSize = 8,
+    grids: Grids = "3x3",
+    pieces_per_batch: PiecesPerBatch = 144,
+    states: States = 1,
+    grid: Annotated[
+        str | None, typer.Option(help="Grid of the held-out puzzles (default: the first trained).")
+    ] = None,
+    puzzles: Annotated[int, typer.Option(help="Held-out puzzles.", min=1)] = 400,
+    split: Annotated[str, typer.Option(help="test or val: where they come from.")] = "test",
+    accelerator: Accelerator = "cpu",
+    seed: Seed = 0,
+    cache: Cache = None,
+    workers: Workers = 1,
+    settings: Set = None,
+) -> None:
+    """Train the variants of Table 2 alike; stop with Ctrl-C, run again to go on."""
+    from dataclasses import replace
+
+    from puzzleflow.core.errors import InputError, UnknownName
+    from puzzleflow.models.puzzleflow import flow_preset
+    from puzzleflow.training import ablation
+    from puzzleflow.training.flow import published_settings
+
+    if (steps > 0) == (minutes > 0):
+        raise InputError("give either --steps or --minutes: the budget of every variant")
+    if split not in ("test", "val"):
+        raise UnknownName("split", split, ("test", "val"))
+    config = flow_preset(preset)
+    names = ablation.VARIANTS if variants == "all" else map(str.strip, variants.split(","))
+    chosen = ablation.chosen_variants(names, config)
+    asked = {
+        "data": str(data.resolve()), "preset": preset, "steps": steps, "minutes": minutes,
+        "initial": initial, "vit": vit, "masks": masks or ["vae"], "rate": rate, "batch": batch,
+        "grids": grids, "pieces-per-batch": pieces_per_batch, "states": states, "seed": seed,
+        "set": sorted(settings or []),
+    }  # fmt: skip
+    held_out_key = {"split": split, "grid": grid, "puzzles": puzzles}
+    hidden = {"pieces-per-batch", "grids", "masks"} if is_stored(data) else {"batch"}
+    facts = {name: value for name, value in asked.items() if name not in hidden | {"minutes"}}
+    facts["data"] = str(data)
+    agreed = ablation.agreed_steps(out, asked)
+    due = ablation.due(out, chosen, held_out_key)
+    if due:
+        config, train, held_out = flow_puzzles(
+            config, data, cache=cache or out / "cache", masks=masks, grids=grids,
+            pieces_per_batch=pieces_per_batch, batch=batch, seed=seed, held_out=split,
+        )  # fmt: skip
+        loop = changed(published_settings(steps, learning_rate=rate, seed=seed), settings)
+        job = ablation.Ablation(
+            out,
+            config,
+            loop,
+            train,
+            held_out_batches(held_out, [grid or str(train.grids[0])], puzzles),
+            held_out_key,
+            states=states,
+            num_workers=workers,
+            vit_weights=vit,
+            initial=weights_to_start_from(initial),
+            fabric=lambda: fabric_for(accelerator),
+        )
+        agreed = agreed or steps or job.steps_within(minutes)
+        job = replace(job, settings=replace(loop, steps=agreed))
+        ablation.agree_on(out, asked, agreed)
+        for number, name in enumerate(due, start=1):
+            typer.echo(f"{number} of {len(due)}: {chosen[name].label}, {agreed} steps", err=True)
+            job.run(name, chosen)
+            _write(out, chosen, held_out_key, facts | {"steps": agreed})
+    for path in _write(out, chosen, held_out_key, facts | {"steps": agreed}):
+        typer.echo(path)
+
+
+def _write(
+    out: Path, chosen: dict[str, Variant], held_out_key: dict[str, Any], facts: dict[str, Any]
+) -> list[Path]:
+    """The report on the variants that are finished; the full model is the first of them."""
+    from puzzleflow.core.grid import Grid
+    from puzzleflow.evaluation.ablation import AblationReport, Row, shares_of, write_ablation
+    from puzzleflow.training.ablation import finished
+
+    kept = {name: finished(out, name, held_out_key) for name in chosen}
+    rows = [
+        Row(
+            name,
+            chosen[name].label,
+            chosen[name].group,
+            shares_of(stored["position_of"], stored["truth"], Grid.parse(stored["grid"])),
+            minutes=stored["minutes"] if chosen[name].trains else None,
+            parameters=stored["parameters"] if chosen[name].trains else None,
+        )
+        for name, stored in kept.items()
+        if stored is not None
+    ]
+    shown = {
+        name: ", ".join(value) if isinstance(value, list) else str(value)
+        for name, value in facts.items()
+        if value not in (None, [])
+    }
+    shown["held out"] = f"{len(rows[0].shares['PA'])} puzzles of split {held_out_key['split']}"
+    return write_ablation(out, AblationReport(shown, rows))
