@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError, UnknownName
-from puzzleflow.core.grid import Grid
+from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.flow_sampler import SamplerConfig, greedy_in_piece_order, refine, vote
 from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
-from puzzleflow.models.puzzleflow import FlowConfig, build_puzzleflow, flow_preset
+from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow, flow_preset
 
 TINY_VIT = {
     "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
@@ -105,6 +105,49 @@ def test_state_and_time_matter_unless_prediction_is_direct() -> None:
             logits = [network.step(features, x, torch.tensor([t]), grid) for x, t in states]
         for other in logits[1:]:
             assert torch.allclose(logits[0], other) != flow
+
+
+def related(prior: torch.Tensor, seed: int = 0) -> tuple[PuzzleFlow, torch.Tensor]:
+    """A network that relates pieces, and its features of four pieces with this prior."""
+    torch.manual_seed(seed)
+    network = build_puzzleflow(replace(flow_preset("tiny"), relates=True)).eval()
+    with torch.no_grad():
+        return network, network.encode(torch.rand(1, 4, 4, 32, 32), prior)
+
+
+def test_related_features_carry_who_lies_beyond_each_side() -> None:
+    prior = torch.zeros(1, 2, 4, 4, 3)
+    prior[0, 0, 0, 1, :2] = 40.0  # piece 1 right of piece 0, beyond doubt
+    prior[0, 1, 2, 3, :2] = 40.0  # piece 3 below piece 2
+    _, features = related(prior)
+    beyond = features[0, :, 48:].reshape(4, 4, 4)  # piece, side, piece beyond
+    assert beyond[0, Direction.RIGHT].argmax() == 1
+    assert beyond[1, Direction.LEFT].argmax() == 0
+    assert beyond[2, Direction.DOWN].argmax() == 3
+    assert beyond[3, Direction.UP].argmax() == 2
+    assert (beyond.exp().sum(dim=2) >= 1 - 1e-5).all()  # log-probabilities, cut off below
+
+
+def test_seams_steer_attention_and_cost_nothing_where_unused() -> None:
+    plain, sure = torch.zeros(1, 2, 4, 4, 3), torch.zeros(1, 2, 4, 4, 3)
+    sure[0, 0, 0, 1, :2] = 40.0
+    x_t, t, grid = torch.arange(4)[None], torch.tensor([0.5]), Grid(2, 2)
+    network, features = related(plain)
+    _, other = related(sure)
+    with torch.no_grad():
+        before, after = (network.step(f, x_t, t, grid) for f in (features, other))
+        assert not torch.allclose(before, after)
+        network.of_seam.zero_()  # type: ignore[union-attr]
+        before, after = (network.step(f, x_t, t, grid) for f in (features, other))
+    assert torch.allclose(before, after, atol=1e-6)
+
+
+def test_a_model_that_relates_needs_the_prior_and_the_right_encoder() -> None:
+    network, _ = related(torch.zeros(1, 2, 4, 4, 3))
+    with pytest.raises(InputError, match="seam prior"):
+        network.encode(torch.rand(1, 4, 4, 32, 32))
+    with pytest.raises(InputError, match="convolutional"):
+        build_puzzleflow(replace(flow_preset("paper"), relates=True))
 
 
 def test_greedy_goes_in_piece_order() -> None:

@@ -71,7 +71,12 @@ def is_stored(data: Path) -> bool:
 
 
 def stored_puzzles(
-    data: Path, piece_px: int, batch: int, seed: int, held_out: str = "val"
+    data: Path,
+    piece_px: int,
+    batch: int,
+    seed: int,
+    with_prior: bool = False,
+    held_out: str = "val",
 ) -> tuple[StoredBatches, StoredBatches]:
     """The training split and a held-out split of stored puzzles."""
     from puzzleflow.storage.open import open_puzzles
@@ -79,8 +84,12 @@ def stored_puzzles(
 
     train, other = (
         StoredBatches(
-            open_puzzles(data, split=split), piece_px=piece_px, batch_size=batch, seed=seed
-        )
+            open_puzzles(data, split=split),
+            piece_px=piece_px,
+            batch_size=batch,
+            seed=seed,
+            with_prior=with_prior,
+        )  # fmt: skip
         for split in ("train", held_out)
     )
     return train, other
@@ -133,11 +142,12 @@ def flow_puzzles(
     train: Batches
     other: Batches
     if is_stored(data):
-        train, other = stored_puzzles(data, config.piece_px, batch, seed, held_out)
+        train, other = stored_puzzles(data, config.piece_px, batch, seed, config.relates, held_out)
     else:
         train, other = fresh_puzzles(
-            data, cache, masks, grids, pieces_per_batch, seed, config.piece_px, held_out=held_out
-        )
+            data, cache, masks, grids, pieces_per_batch, seed, config.piece_px, config.relates,
+            held_out,
+        )  # fmt: skip
     if config.num_positions is not None:
         sizes = {grid.num_pieces for grid in train.grids}
         if len(sizes) > 1:

@@ -1,8 +1,10 @@
 """Piece encoders: RGBA pieces in, one feature vector a piece out.
 
 Both encoders share one interface, so that the flow above them does not care:
-``forward(pixels)`` takes (B, N, 4, H, W) premultiplied pixels in [0, 1] at
-``piece_px`` and gives (B, N, D).
+``forward(pixels, prior)`` takes (B, N, 4, H, W) premultiplied pixels in [0, 1] at
+``piece_px`` and gives (B, N, D). An encoder that relates pieces wants their seam
+prior (B, 2, N, N, F) and adds 4N numbers to each vector: for every side the
+log-probability that each piece lies beyond it, its own place standing for "none".
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.models.piece_tokens import TOKENS, PieceTokens, TokenConfig
 
 VIT_PX = 224
+LEAST = -12.0  # log-probabilities below this say no more
 
 
 class RGBAProjection(nn.Conv2d):
@@ -65,7 +68,7 @@ class ViTEncoder(nn.Module):
 
         return cls(ViTModel(ViTConfig(**sizes), add_pooling_layer=False), piece_px)
 
-    def forward(self, pixels: Tensor) -> Tensor:
+    def forward(self, pixels: Tensor, prior: Tensor | None = None) -> Tensor:
         B, N = pixels.shape[:2]
         rgb = self.projection(pixels.flatten(0, 1))  # (B*N, 3, H, W)
         side = int(self.vit.config.image_size)  # type: ignore[union-attr, arg-type]
@@ -84,17 +87,34 @@ class ViTEncoder(nn.Module):
 
 
 class ConvPieceEncoder(nn.Module):
-    """The compact convolutional trunk of the relational network, its five tokens as one vector."""
+    """The compact convolutional trunk of the relational network, its five tokens as one vector.
 
-    def __init__(self, dim: int, tokens: TokenConfig) -> None:
+    relates  whether seams of isolated pairs are given with the vectors
+    """
+
+    def __init__(self, dim: int, tokens: TokenConfig, relates: bool = False) -> None:
         super().__init__()
         self.tokens = PieceTokens(tokens)
         self.head = nn.Linear(TOKENS * tokens.dim, dim)
+        self.none = nn.Parameter(torch.zeros(4)) if relates else None
+        if not relates:  # of no use then
+            self.tokens.prior_logit.requires_grad_(False)
+            self.tokens.local_scale.requires_grad_(False)
         self.dim = dim
 
-    def forward(self, pixels: Tensor) -> Tensor:
-        tokens, _ = self.tokens.encode(pixels)  # (B, N, 5, Dt)
-        return self.head(tokens.flatten(2))  # type: ignore[no-any-return]
+    def forward(self, pixels: Tensor, prior: Tensor | None = None) -> Tensor:
+        tokens, sides = self.tokens.encode(pixels)  # (B, N, 5, Dt), (B, N, 4, T·Ds)
+        features = self.head(tokens.flatten(2))  # (B, N, D)
+        if self.none is None:
+            return features  # type: ignore[no-any-return]
+        if prior is None:
+            raise InputError("this model relates pieces: it needs their seam prior")
+        right, down = self.tokens.seams(sides, prior).unbind(dim=1)  # (B, N, N) each
+        beyond = torch.stack([right, down, right.mT, down.mT], dim=2)  # (B, N, 4, N)
+        own = torch.eye(beyond.shape[1], device=beyond.device)[:, None]  # (N, 1, N)
+        beyond = beyond * (1 - own) + self.none[:, None] * own
+        beyond = beyond.log_softmax(dim=3).clamp_min(LEAST)
+        return torch.cat([features, beyond.flatten(2)], dim=2)  # (B, N, D + 4N)
 
     @property
     def trunk(self) -> nn.Module:

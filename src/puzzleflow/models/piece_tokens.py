@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +12,7 @@ from puzzleflow.core.grid import Direction
 from puzzleflow.models.conv_encoder import ConvEncoder, SideDescriptor, void_widths
 from puzzleflow.models.pixels import standardised
 
+PRIOR_FEATURES = 3  # of every pair, from the colours along the outlines
 TOKENS = 5  # a piece's own token, then its sides right, down, left, up
 
 
@@ -38,6 +40,10 @@ class PieceTokens(nn.Module):
         self.side_token = nn.ModuleList(
             nn.Linear(self.num_tokens * config.side_dim, config.dim) for _ in Direction
         )
+        self.prior_logit = nn.Linear(PRIOR_FEATURES, 1)
+        with torch.no_grad():  # begin by believing the prior
+            self.prior_logit.weight.copy_(torch.tensor([[0.5, 0.5, 0.0]]))
+        self.local_scale = nn.Parameter(torch.tensor(1.0))
 
     def encode(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """(B, N, 4, H, W) → tokens (B, N, 5, D), side descriptors (B, N, 4, T·Ds)."""
@@ -54,3 +60,14 @@ class PieceTokens(nn.Module):
             dim=1,
         )  # (B*N, 5, D)
         return tokens.view(B, N, TOKENS, -1), sides.view(B, N, 4, -1)
+
+    def seams(self, sides: Tensor, prior: Tensor) -> Tensor:
+        """Side descriptors, prior (B, 2, N, N, F) → logits (B, 2, N, N) of right and down seams.
+
+        Of isolated pairs: row-aligned inner products, added to what the colours say.
+        """
+        scale = self.local_scale / math.sqrt(sides.shape[-1])
+        known = self.prior_logit(prior).squeeze(-1)  # (B, 2, N, N)
+        right = sides[:, :, Direction.RIGHT] @ sides[:, :, Direction.LEFT].mT  # (B, N, N)
+        down = sides[:, :, Direction.DOWN] @ sides[:, :, Direction.UP].mT
+        return known + scale * torch.stack([right, down], dim=1)  # type: ignore[no-any-return]

@@ -35,6 +35,7 @@ class FlowConfig:
     head: tuple[int, ...] = (3072,)  # hidden widths; the output is N wide, or D with "cells"
     num_positions: int | None = 9  # None: any grid (positions "cells")
     schedule: str = "linear"
+    relates: bool = False  # attention is biased by which pieces seem to touch ("conv" only)
     flow: bool = True  # False: predict positions at once, without π_t and t
     vit: dict[str, int] | None = None  # sizes of transformers.ViTConfig; None: ViT-B/16
 
@@ -64,7 +65,7 @@ PRESETS: dict[str, FlowConfig] = {
     # trains on a laptop; one model for every grid
     "small": FlowConfig(
         encoder="conv", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
-        head=(1024,), num_positions=None, activation="gelu", time_scale=1000.0,
+        head=(1024,), num_positions=None, activation="gelu", time_scale=1000.0, relates=True,
     ),
     "tiny": FlowConfig(
         encoder="conv", piece_px=32, dim=48, num_layers=2, num_heads=4, feed_forward=96,
@@ -170,6 +171,7 @@ class PuzzleFlow(nn.Module):
             if config.num_layers
             else nn.Identity()
         )
+        self.of_seam = _seam_weights(config.num_heads) if config.relates else None
         self.head = PositionHead(config)
 
     def check(self, grid: Grid) -> None:
@@ -187,9 +189,13 @@ class PuzzleFlow(nn.Module):
             self.encoder.trunk.eval()
         return self
 
-    def encode(self, pixels: Tensor) -> Tensor:
-        """(B, N, 4, H, W) → features h (B, N, D); they depend on neither π_t nor t."""
-        return self.encoder(pixels)  # type: ignore[no-any-return]
+    def encode(self, pixels: Tensor, prior: Tensor | None = None) -> Tensor:
+        """(B, N, 4, H, W) → features h (B, N, D); they depend on neither π_t nor t.
+
+        A model that relates pieces wants their seam prior (B, 2, N, N, F) too and
+        gives (B, N, D + 4N), see :mod:`puzzleflow.models.piece_encoder`.
+        """
+        return self.encoder(pixels, prior)  # type: ignore[no-any-return]
 
     def step(self, features: Tensor, x_t: Tensor, t: Tensor, grid: Grid) -> Tensor:
         """Features (B, N, D), state (B, N), time (B,) → logits (B, N, N) piece, position."""
@@ -197,20 +203,43 @@ class PuzzleFlow(nn.Module):
 
     def logits(self, features: Tensor, x_t: Tensor, t: Tensor, shape: Tensor) -> Tensor:
         """A step on the grid of (2,) rows and columns, all in tensors, as a graph needs it."""
-        hidden = features
+        hidden = features[..., : self.config.dim]
         if self.config.flow:
             hidden = hidden + self.position(x_t, shape) + self.time(t)[:, None]
-        return self.head(self.layers(hidden), shape)  # type: ignore[no-any-return]
+        if not self.config.num_layers:
+            return self.head(hidden, shape)  # type: ignore[no-any-return]
+        bias = self._attention_bias(features[..., self.config.dim :])
+        return self.head(self.layers(hidden, mask=bias), shape)  # type: ignore[no-any-return]
 
-    def forward(self, pixels: Tensor, x_t: Tensor, t: Tensor, grid: Grid) -> Tensor:
+    def _attention_bias(self, beyond: Tensor) -> Tensor | None:
+        """(B, N, 4N) who lies beyond each side → (B·heads, N, N), a mixture a head."""
+        if self.of_seam is None:
+            return None
+        B, N = beyond.shape[:2]
+        seams = beyond.view(B, N, 4, N).transpose(1, 2)  # (B, 4, N, N)
+        return torch.einsum("hd,bdij->bhij", self.of_seam, seams).flatten(0, 1)
+
+    def forward(
+        self, pixels: Tensor, x_t: Tensor, t: Tensor, grid: Grid, prior: Tensor | None = None
+    ) -> Tensor:
         """Encode and step, as in training."""
-        return self.step(self.encode(pixels), x_t, t, grid)
+        return self.step(self.encode(pixels, prior), x_t, t, grid)
+
+
+def _seam_weights(num_heads: int) -> nn.Parameter:
+    """(heads, 4): the first heads look beyond one side each, the others wherever they like."""
+    weights = torch.zeros(num_heads, 4)
+    weights[torch.arange(min(4, num_heads)), torch.arange(min(4, num_heads))] = 1.0
+    return nn.Parameter(weights)
 
 
 def build_puzzleflow(config: FlowConfig, vit_weights: str | None = None) -> PuzzleFlow:
     """Compose the model; ``vit_weights`` is a local folder or a hub name."""
     if config.encoder == "conv":
-        return PuzzleFlow(ConvPieceEncoder(config.dim, TokenConfig(config.piece_px)), config)
+        tokens = TokenConfig(config.piece_px)
+        return PuzzleFlow(ConvPieceEncoder(config.dim, tokens, config.relates), config)
+    if config.relates:
+        raise InputError("only the convolutional encoder relates pieces")
     if config.encoder != "vit":
         raise UnknownName("piece encoder", config.encoder, ("vit", "conv"))
     if vit_weights is not None:

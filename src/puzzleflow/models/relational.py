@@ -18,9 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.models.piece_tokens import TOKENS, PieceTokens, TokenConfig
+from puzzleflow.models.piece_tokens import PRIOR_FEATURES, TOKENS, PieceTokens, TokenConfig
 
-PRIOR_FEATURES = 3  # of every pair, from the colours along the outlines
 NUM_BEST = 3  # best candidates of a side whose prior its token sees
 
 
@@ -149,9 +148,6 @@ class RelationalNet(PieceTokens):
         super().__init__(config)
         self.config = config
         dim = config.dim
-        self.prior_logit = nn.Linear(PRIOR_FEATURES, 1)
-        with torch.no_grad():  # begin by believing the prior
-            self.prior_logit.weight.copy_(torch.tensor([[0.5, 0.5, 0.0]]))
         self.prior_token = nn.Linear(NUM_BEST * PRIOR_FEATURES, dim)
         self.token_type = nn.Parameter(0.02 * torch.randn(TOKENS, dim))
         self.grid_size = nn.Linear(4, dim)
@@ -164,7 +160,6 @@ class RelationalNet(PieceTokens):
         self.none_head = nn.Linear(2 * dim, 1)
         self.position_query = nn.Linear(TOKENS * dim, dim)
         self.cells = CellEmbedding(dim)
-        self.local_scale = nn.Parameter(torch.tensor(1.0))
 
     def forward(self, pixels: Tensor, prior: Tensor, grid: Grid) -> tuple[Relations, Relations]:
         """Relations with the context of all pieces, and those of isolated pairs.
@@ -178,10 +173,7 @@ class RelationalNet(PieceTokens):
     ) -> tuple[Relations, Relations]:
         """Everything after the encoder; see :meth:`forward`."""
         N = tokens.shape[1]
-        scale = self.local_scale / math.sqrt(sides.shape[-1])
-        known = self.prior_logit(prior).squeeze(-1)  # (B, 2, N, N)
-        right = known[:, 0] + scale * sides[:, :, Direction.RIGHT] @ sides[:, :, Direction.LEFT].mT
-        down = known[:, 1] + scale * sides[:, :, Direction.DOWN] @ sides[:, :, Direction.UP].mT
+        right, down = self.seams(sides, prior).unbind(dim=1)  # (B, N, N) each
         tokens = tokens + self.token_type
         by_side = self.prior_token(_best_candidates(prior))  # (B, N, 4, D)
         tokens = torch.cat([tokens[:, :, :1], tokens[:, :, 1:] + by_side], dim=2)

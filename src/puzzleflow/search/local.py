@@ -175,7 +175,9 @@ def sample_posterior(
     if len(tables.free) < 2:
         return Posterior(grid, *_counted(tables, piece_at))
     layouts = np.repeat(piece_at[None], len(TEMPERATURES), axis=0)
-    rounds = int(max(20, effort * engine.PACE * np.clip(5e4 / grid.num_pieces, 500, 2000) / BLOCKS))
+    rounds = int(
+        max(20, effort * engine.PACE * np.clip(7.5e4 / grid.num_pieces, 500, 3000) / BLOCKS)
+    )
     total = np.zeros((3, grid.num_pieces, grid.num_pieces))
     for block in range(BLOCKS + 1):
         counts, layouts = engine.temper(

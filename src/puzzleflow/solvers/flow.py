@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
+from puzzleflow.models.checkpoint import bundled_weights
+from puzzleflow.models.flow_engine import open_engine
 from puzzleflow.models.flow_sampler import FlowStep, SamplerConfig, refine, vote
 from puzzleflow.models.pixels import to_tensor
-from puzzleflow.models.puzzleflow import FlowConfig, build_puzzleflow
 from puzzleflow.solvers.base import allowed_placements
+from puzzleflow.solvers.seam_prior import seam_prior
 
 WEIGHTS = "flow.safetensors"
 
@@ -25,7 +25,8 @@ WEIGHTS = "flow.safetensors"
 class FlowSolver:
     """The paper's solver.
 
-    weights  a safetensors file, by default the bundled one
+    weights  a safetensors file, by default the bundled one, which runs in PyTorch;
+             or a folder that ``puzzleflow export`` wrote, which runs in ONNX Runtime
     steps    S; assign "greedy" (paper) or "hungarian"; clock "paper" or "before"
     starts   random layouts refined side by side; more than one votes
     """
@@ -40,33 +41,28 @@ class FlowSolver:
         clock: str = "paper",
         starts: int = 1,
     ) -> None:
-        path = bundled_weights(WEIGHTS) if weights is None else Path(weights)
-        tensors, described = load_weights(path)
-        self.network = build_puzzleflow(FlowConfig.from_dict(described["network"]))
-        restore(self.network, tensors, path).eval()
         if starts < 1 or steps < 1:
             raise InputError("steps and starts are whole numbers from 1")
         self.sampler = SamplerConfig(steps=steps, assign=assign, clock=clock)
         self.starts = starts
+        self.engine = open_engine(bundled_weights(WEIGHTS) if weights is None else weights)
 
     def prepare(self, puzzle: Puzzle) -> FlowSession:
+        config, grid = self.engine.config, puzzle.grid
         try:
-            self.network.check(puzzle.grid)
+            config.check(grid)
         except InputError as error:
             raise CannotSolve(str(error)) from error
         began = time.perf_counter()
-        grid = puzzle.grid
-        with torch.inference_mode():
-            pixels = to_tensor(puzzle.pieces, self.network.config.piece_px)
-            features = self.network.encode(pixels[None])  # (1, N, D)
+        pixels = to_tensor(puzzle.pieces, config.piece_px).numpy()
+        prior = seam_prior(puzzle.pieces)[None] if config.relates else None
+        features = self.engine.encode(pixels[None], prior)[0]  # (N, D)
 
-        @torch.inference_mode()
         def step(x_t: IntArray, t: float) -> FloatArray:
             K = len(x_t)
-            logits = self.network.step(
-                features.expand(K, -1, -1), torch.from_numpy(x_t), torch.full((K,), t), grid
-            )
-            return logits.double().numpy()
+            repeated = np.repeat(features[None], K, axis=0)  # (K, N, D)
+            time_now = np.full(K, t, dtype=np.float32)
+            return self.engine.step(repeated, x_t, time_now, grid).astype(np.float64)
 
         prepare_s = time.perf_counter() - began
         return FlowSession(step, grid.num_pieces, self.sampler, self.starts, prepare_s)

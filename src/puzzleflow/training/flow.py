@@ -42,6 +42,7 @@ class FlowBatch:
     pieces: Tensor  # (B, N, 4, px, px) uint8, premultiplied
     sample: PathSample  # (B·K, N): K states of the first puzzle, then of the second …
     grid: Grid
+    prior: Tensor | None = None  # (B, 2, N, N, F) where the network relates pieces
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -73,7 +74,8 @@ def flow_batches(
             mine = torch.arange(rank, len(batch), world_size)
             rows = (mine[:, None] * states + torch.arange(states)).flatten()  # (B·K / processes,)
             sample = PathSample(drawn.x_0[rows], drawn.x_1[rows], drawn.x_t[rows], drawn.t[rows])
-            yield FlowBatch(batch.pieces[mine], sample, batch.grid)
+            prior = batch.prior[mine] if batch.prior is not None else None
+            yield FlowBatch(batch.pieces[mine], sample, batch.grid, prior)
 
     return batches
 
@@ -83,7 +85,8 @@ def flow_loss(network: nn.Module, batch: FlowBatch) -> dict[str, Tensor]:
     assert isinstance(network, PuzzleFlow)
     device = next(network.parameters()).device
     sample = batch.sample
-    features = network.encode(batch.pieces.to(device).float().div_(255))  # (B, N, D)
+    prior = batch.prior.to(device) if batch.prior is not None else None
+    features = network.encode(batch.pieces.to(device).float().div_(255), prior)  # (B, N, D)
     features = features.repeat_interleave(len(sample.t) // len(features), dim=0)  # (B·K, N, D)
     logits = network.step(features, sample.x_t.to(device), sample.t.to(device), batch.grid)
     target = sample.x_1.to(device)
@@ -99,7 +102,8 @@ def solve_batch(
 ) -> IntArray:
     """(B, N) the layouts that the flow reaches from one random start each."""
     device = next(network.parameters()).device
-    features = network.encode(batch.pixels().to(device))  # (B, N, D)
+    prior = batch.prior.to(device) if batch.prior is not None else None
+    features = network.encode(batch.pixels().to(device), prior)  # (B, N, D)
     N = batch.grid.num_pieces
     starts = np.stack([child_rng(seed, "start", b).permutation(N) for b in range(len(batch))])
 

@@ -11,6 +11,7 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.models.pixels import to_tensor
+from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.stream import Batch, NumberedBatches
 
@@ -20,7 +21,7 @@ class StoredBatches(NumberedBatches):
 
     def __init__(
         self, source: PuzzleSource, *, piece_px: int, batch_size: int, seed: int,
-        first_batch: int = 0,
+        first_batch: int = 0, with_prior: bool = False,
     ) -> None:  # fmt: skip
         if source.grid is None or not source.has_truth:
             raise InputError(f"{source.path}: training needs one grid and labels")
@@ -33,6 +34,7 @@ class StoredBatches(NumberedBatches):
         self.batch_size = batch_size
         self.seed = seed
         self.first_batch = first_batch
+        self.with_prior = with_prior
 
     @property
     def batches_per_epoch(self) -> int:
@@ -56,4 +58,6 @@ class StoredBatches(NumberedBatches):
         pixels = torch.stack([to_tensor(puzzle.pieces, self.piece_px) for puzzle in puzzles])
         known = [puzzle.truth for puzzle in puzzles if puzzle.truth is not None]
         truths = torch.from_numpy(np.stack(known))
-        return Batch((pixels * 255).round().byte(), truths, self.grid, number=number)
+        priors = [seam_prior(puzzle.pieces) for puzzle in puzzles] if self.with_prior else None
+        prior = torch.from_numpy(np.stack(priors)) if priors else None
+        return Batch((pixels * 255).round().byte(), truths, self.grid, prior, number)
