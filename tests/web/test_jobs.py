@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -78,6 +79,30 @@ def test_a_cancelled_job_ends_at_once_and_commits_nothing() -> None:
             thread.join(20)
     assert not committed.is_set()
     assert stuck.status == "cancelled"
+
+
+def test_a_cancelled_solver_that_never_reports_is_stopped_too() -> None:
+    runner, begun, ended = JobRunner(places=1), threading.Event(), threading.Event()
+
+    def work(job: Job) -> Callable[[], None]:
+        try:
+            begun.set()
+            while True:  # a solver that knows nothing of jobs
+                ended.wait(0.001)
+        finally:
+            ended.set()
+
+    job = runner.submit(work)
+    assert begun.wait(10)
+    runner.cancel(job)
+    assert job.status == "cancelled"
+    assert ended.wait(10)
+    for _ in range(1000):
+        if not runner._alive:
+            break
+        time.sleep(0.005)
+    assert not runner._alive
+    assert finish(runner.submit(lambda _: nothing)).status == "done"
 
 
 def test_waiting_jobs_can_be_cancelled_and_places_are_kept() -> None:

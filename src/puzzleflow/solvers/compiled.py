@@ -1,4 +1,4 @@
-"""Compilation of inner loops, and random numbers inside them.
+"""Compilation of inner loops; their random numbers are those of the search kernels.
 
 Import only from modules that are loaded on demand: this loads numba.
 """
@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puzzleflow.core.rng import child_seed
+from puzzleflow.search.compiled.parts import below, uniform
+
+__all__ = ["RandomState", "below", "compiled", "random_state", "shuffle", "uniform"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 RandomState = NDArray[np.uint64]
@@ -24,25 +27,8 @@ def compiled(function: Function) -> Function:
 
 
 def random_state(seed: int, *path: int | str) -> RandomState:
-    """(1,) state of the generator below, never zero."""
+    """(1,) state of the generator behind ``uniform``, never zero."""
     return np.array([child_seed(seed, *path) | 1], dtype=np.uint64)
-
-
-@compiled
-def uniform(state: RandomState) -> float:
-    """xorshift64*: the next number in [0, 1)."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) * 2.0**-53
-
-
-@compiled
-def below(state: RandomState, limit: int) -> int:
-    """The next whole number in [0, limit)."""
-    return int(uniform(state) * limit)
 
 
 @compiled

@@ -29,7 +29,7 @@ def cost_of(piece_at: IntArray, costs: FloatArray, unary: FloatArray, cols: int)
 @compiled
 def select(fitness: FloatArray, tournament: int, state: RandomState) -> int:
     """The fittest (cheapest) of ``tournament`` random individuals."""
-    best = below(state, len(fitness))
+    best: int = below(state, len(fitness))
     for _ in range(tournament - 1):
         other = below(state, len(fitness))
         if fitness[other] < fitness[best]:

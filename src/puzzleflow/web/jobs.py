@@ -1,14 +1,16 @@
 """Work outside the event loop: each job a thread, a few at a time, told and cancelled.
 
-A solver cannot be interrupted from outside. Cancelling therefore ends the
-job at once for everybody who looks: its place goes to the next one, and what
-its thread still finds is thrown away. Work that calls :meth:`Job.report`
-stops there too. Abandoned threads are few: beyond a number no job is accepted.
+Cancelling ends a job at once for everybody who looks: its place goes to the
+next one, and what its thread still finds is thrown away. The thread itself is
+told by an exception, which reaches any Python code, plugins included, but not
+the middle of a compiled loop: until that returns the thread is abandoned.
+Abandoned threads are few: beyond a number no job is accepted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import threading
 import time
 from collections.abc import Callable
@@ -38,6 +40,7 @@ class Job:
         self.fraction: float | None = None
         self.changes = 0
         self._lock = threading.Lock()
+        self._worker: int | None = None  # the thread that works, while it does
 
     @property
     def finished(self) -> bool:
@@ -57,11 +60,29 @@ class Job:
             self.changes += 1
             return True
 
+    def _works(self, worker: int | None) -> None:
+        """The thread ``worker`` begins to work, or, if None, the one that did has ended."""
+        with self._lock:
+            if self._worker is not None:
+                _interrupt(self._worker, None)  # what was not delivered yet never is
+            self._worker = worker
+
+    def _stop_working(self) -> None:
+        with self._lock:
+            if self._worker is not None:
+                _interrupt(self._worker, Cancelled)
+
     async def wait(self, after: int, seconds: float) -> None:
         """Until something changed after change number ``after``, or the time is over."""
         deadline = time.monotonic() + seconds
         while self.changes <= after and time.monotonic() < deadline:
             await asyncio.sleep(POLL_S)
+
+
+def _interrupt(thread: int, error: type[Exception] | None) -> None:
+    """Raise ``error`` in a thread at its next line of Python; None takes back what is pending."""
+    what = ctypes.py_object(error) if error is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
 
 
 class JobRunner:
@@ -92,6 +113,7 @@ class JobRunner:
     def cancel(self, job: Job) -> None:
         """End a job for everybody who looks; its place is free at once."""
         if job._set("cancelled", "Cancelled"):
+            job._stop_working()
             self._free(job)
 
     def _run(self, job: Job, work: Callable[[Job], Callable[[], Any]]) -> None:
@@ -102,7 +124,11 @@ class JobRunner:
             with self._lock:
                 self._holding.add(job)
             job.report("Starting")
-            commit = work(job)
+            try:
+                job._works(threading.get_ident())
+                commit = work(job)
+            finally:
+                job._works(None)
             job.report("Finishing")
             commit()
             job._set("done", "Done", 1.0)

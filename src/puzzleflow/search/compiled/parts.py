@@ -14,7 +14,7 @@ _CALLED_BY_KERNELS_ONLY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 inner = njit(cache=True, nogil=True, **_CALLED_BY_KERNELS_ONLY)  # type: ignore[call-overload]
 
 
-@inner
+@kernel
 def uniform(rng):
     """xorshift64*: the next number in [0, 1); ``rng`` is (1,) uint64, not 0."""
     x = rng[0]
@@ -25,7 +25,7 @@ def uniform(rng):
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * 2.0**-53
 
 
-@inner
+@kernel
 def below(rng, limit):
     """A random integer in [0, limit)."""
     return int(uniform(rng) * limit)
