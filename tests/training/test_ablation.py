@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -47,7 +48,9 @@ def test_variants_are_those_of_the_paper() -> None:
     assert "layers-4" not in small
     assert small[FULL].label == "Full model (L = 4, 20 steps)"
     trained = {name: variant for name, variant in small.items() if variant.trains}
-    assert list(trained) == ["direct", "frozen", "layers-0", "layers-2", "layers-6", FULL]
+    assert list(trained) == [
+        "direct", "frozen", "layers-0", "layers-2", "layers-6", FULL, "no-seams"
+    ]  # fmt: skip
     configs = {n: replace(flow_preset("small"), **v.changes) for n, v in trained.items()}
     assert not configs["direct"].flow
     assert [configs[f"layers-{L}"].num_layers for L in (0, 2, 6)] == [0, 2, 6]
@@ -55,6 +58,7 @@ def test_variants_are_those_of_the_paper() -> None:
     assert {small[name].sampler.steps for name in small} == {1, 20}
     # the tiny model has two layers of its own
     assert "layers-2" not in chosen_variants(VARIANTS, TINY)
+    assert "no-seams" not in chosen_variants(VARIANTS, TINY)  # it has none anyway
     assert "layers-4" in chosen_variants(VARIANTS, TINY)
     assert list(chosen_variants(["rgb"], TINY)) == ["rgb", FULL]
     with pytest.raises(UnknownName, match=r"unknown variant 'mirror'; known: before, direct"):
@@ -75,8 +79,10 @@ def test_a_variant_leaves_layouts_and_weights_that_a_solver_loads(ablation: Abla
     assert due(ablation.folder, chosen, KEY) == []
     assert due(ablation.folder, chosen, {**KEY, "puzzles": 5}) == [FULL]
     weights = ablation.folder / FULL / "flow.safetensors"
-    assert load_weights(weights)[1]["ablation"] == FULL
-    assert FlowSolver(weights=weights).network.config == TINY
+    described = load_weights(weights)[1]
+    assert described["ablation"] == FULL
+    assert FlowConfig.from_dict(described["network"]) == TINY
+    FlowSolver(weights=weights)
 
 
 def test_an_interrupted_variant_goes_on_exactly(
@@ -131,6 +137,22 @@ def test_dropping_alpha_hides_shape_from_the_convolutional_encoder(ablation: Abl
         with torch.no_grad():
             features = [network.encode(batch.pixels()) for batch in (before, after)]
         assert not torch.allclose(*features)
+
+
+def test_dropping_alpha_hides_shape_from_the_seams(pictures: PictureBank) -> None:
+    y, x = np.mgrid[-64:64, -64:64]
+    masks = MaskBank([(1.0, (x**2 + y**2 < 50**2)[None])])
+    config = StreamConfig(piece_px=32, grids={"2x2": 1.0}, with_prior=True)
+    (batch,) = PuzzleStream(pictures, masks, config, seed=0).validation(Grid(2, 2), 3)
+    _, (opaque,) = without_alpha(build_puzzleflow(TINY), [batch])
+    assert batch.prior is not None
+    assert opaque.prior is not None
+    assert opaque.prior.shape == batch.prior.shape
+    assert opaque.prior.dtype == batch.prior.dtype
+    # these discs touch no border: beside black all pieces fit alike
+    off_diagonal = ~torch.eye(4, dtype=torch.bool)
+    assert opaque.prior[..., 0][:, :, off_diagonal].std() < 1e-4
+    assert batch.prior[..., 0][:, :, off_diagonal].std() > 0.1
 
 
 def test_dropping_alpha_slices_the_projection_of_a_vit(ablation: Ablation) -> None:

@@ -55,7 +55,8 @@ def ablate(
         str,
         typer.Option(
             help="Comma-separated: direct, frozen, layers-0, layers-2, layers-4, layers-6, rgb, "
-            "one-step, one-step-t1, before, hungarian; or all. The full model is always there."
+            "no-seams, one-step, one-step-t1, before, hungarian; or all. The full model is always "
+            "there."
         ),
     ] = "all",
     initial: Initial = None,

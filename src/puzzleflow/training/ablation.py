@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from lightning_fabric import Fabric
-from torch import Tensor
 
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.types import IntArray
@@ -28,6 +28,7 @@ from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.flow_sampler import SamplerConfig
 from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow
+from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.flow import FlowBatch, flow_batches, flow_trainer, solve_batch
 from puzzleflow.training.loop import LoopSettings, Trainer
 from puzzleflow.training.progress import training_progress
@@ -73,6 +74,7 @@ VARIANTS: dict[str, Variant] = {
     },
     "rgb": Variant("RGB slicing at inference", "RGBA adaptation", trains=False, drop_alpha=True),
     FULL: Variant("Full model", "Full model"),
+    "no-seams": Variant("Attention without seams", "Beyond the paper", {"relates": False}),
     # a single step of the paper's clock is told t = 1, "all is right", about a random layout
     "one-step": _free("One step, t = 0", SamplerConfig(steps=1, clock="before")),
     "one-step-t1": _free("One step, t = 1 (paper's clock)", SamplerConfig(steps=1)),
@@ -212,7 +214,8 @@ def without_alpha(
 
     The ViT's learned RGBA → RGB projection becomes "take the first three". The
     convolutional encoder has no projection to replace; it is told that every
-    pixel is material, so that a piece is a square picture with black around it.
+    pixel is material, so that a piece is a square picture with black around it,
+    and colours are compared along the border of that square.
     """
     if isinstance(network.encoder, ViTEncoder):
         sliced = copy.deepcopy(network)
@@ -220,14 +223,18 @@ def without_alpha(
         device = next(network.parameters()).device
         sliced.encoder.projection = RGBAProjection().to(device)
         return sliced, batches
-    return network, [replace(batch, pieces=_opaque(batch.pieces)) for batch in batches]
+    return network, [_opaque(batch) for batch in batches]
 
 
-def _opaque(pieces: Tensor) -> Tensor:
-    """(B, N, 4, px, px) with alpha 255 everywhere; colours stay, void is black."""
-    opaque = pieces.clone()
-    opaque[:, :, 3] = 255
-    return opaque
+def _opaque(batch: Batch) -> Batch:
+    """Alpha 255 everywhere; colours stay, void is black."""
+    pieces = batch.pieces.clone()
+    pieces[:, :, 3] = 255
+    if batch.prior is None:
+        return replace(batch, pieces=pieces)
+    straight = pieces.permute(0, 1, 3, 4, 2).numpy()  # (B, N, px, px, 4)
+    prior = np.stack([seam_prior(puzzle) for puzzle in straight])
+    return replace(batch, pieces=pieces, prior=torch.from_numpy(prior))
 
 
 def agreed_steps(folder: Path, asked: dict[str, Any]) -> int | None:
