@@ -265,7 +265,7 @@ def finished(folder: Path, name: str, held_out_key: dict[str, Any]) -> dict[str,
     if not path.exists():
         return None
     stored: dict[str, Any] = read_json(path)
-    return stored if stored["held_out"] == json.loads(json.dumps(held_out_key)) else None
+    return stored if stored.get("held_out") == json.loads(json.dumps(held_out_key)) else None
 
 
 def due(folder: Path, variants: dict[str, Variant], held_out_key: dict[str, Any]) -> list[str]:
