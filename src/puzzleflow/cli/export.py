@@ -1,0 +1,39 @@
+"""``puzzleflow export``: a flow model as ONNX graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(export)
+
+
+def export(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    weights: Annotated[
+        Path | None, typer.Option(help="Weights of a flow model; without it the packaged ones.")
+    ] = None,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Store linear layers as 8-bit whole numbers.")
+    ] = False,
+) -> None:
+    """Write a PuzzleFlow model as two ONNX graphs, encoder and flow step.
+
+    The folder holds encoder.onnx, step.onnx and model.json; solve with it by
+    --solver flow:weights=FOLDER. Needs the packages of the extra "export".
+    """
+    from puzzleflow.models.checkpoint import bundled_weights
+    from puzzleflow.models.export import export_flow
+    from puzzleflow.models.flow_engine import read_flow
+    from puzzleflow.models.flow_graphs import ENCODER, STEP
+
+    path = bundled_weights("flow.safetensors") if weights is None else weights
+    described = export_flow(read_flow(path), out, int8=int8)
+    for name in (ENCODER, STEP):
+        megabytes = (out / name).stat().st_size / 1e6
+        typer.echo(f"{out / name}: {', '.join(described.inputs[name])}; {megabytes:.1f} MB")

@@ -1,0 +1,76 @@
+"""What runs a PuzzleFlow model: PyTorch, or ONNX Runtime on exported graphs.
+
+Both engines take and give NumPy arrays, so that the solver above them does not
+care which one works for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from puzzleflow.core.errors import FormatError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.models.checkpoint import load_weights, restore
+from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow
+
+
+class FlowEngine(Protocol):
+    """A model that is ready to be asked; ``config`` says what it was built as."""
+
+    config: FlowConfig
+
+    def encode(self, pixels: FloatArray, prior: FloatArray | None = None) -> FloatArray:
+        """(B, N, 4, px, px) float32 premultiplied in [0, 1] → features (B, N, D) float32.
+
+        prior  (B, 2, N, N, F) float32 seam prior, if the model relates pieces; the
+               features are then 4N wider
+        """
+        ...
+
+    def step(self, features: FloatArray, x_t: IntArray, t: FloatArray, grid: Grid) -> FloatArray:
+        """Features (K, N, D), state (K, N), time (K,) float32 → logits (K, N, N) float32."""
+        ...
+
+
+class TorchEngine:
+    """The model itself, in evaluation mode."""
+
+    def __init__(self, network: PuzzleFlow) -> None:
+        self.network = network.eval()
+        self.config = network.config
+
+    @torch.inference_mode()
+    def encode(self, pixels: FloatArray, prior: FloatArray | None = None) -> FloatArray:
+        known = None if prior is None else torch.from_numpy(prior)
+        features: FloatArray = self.network.encode(torch.from_numpy(pixels), known).numpy()
+        return features
+
+    @torch.inference_mode()
+    def step(self, features: FloatArray, x_t: IntArray, t: FloatArray, grid: Grid) -> FloatArray:
+        asked = [torch.from_numpy(array) for array in (features, x_t, t)]
+        logits: FloatArray = self.network.step(*asked, grid).numpy()
+        return logits
+
+
+def read_flow(path: str | Path) -> PuzzleFlow:
+    """The model of a weights file, in evaluation mode."""
+    tensors, described = load_weights(path)
+    if not isinstance(described.get("network"), dict) or described.get("kind") != "flow":
+        kind = described.get("kind", "unknown")
+        raise FormatError(f"{path}: expected weights of kind flow, not {kind}")
+    network = build_puzzleflow(FlowConfig.from_dict(described["network"]))
+    restore(network, tensors, path)
+    return network.eval()
+
+
+def open_engine(path: str | Path) -> FlowEngine:
+    """A weights file runs in PyTorch, a folder of exported graphs in ONNX Runtime."""
+    if Path(path).is_dir():
+        from puzzleflow.models.flow_graphs import OnnxEngine
+
+        return OnnxEngine(path)
+    return TorchEngine(read_flow(path))

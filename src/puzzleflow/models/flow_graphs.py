@@ -1,0 +1,123 @@
+"""A folder of two ONNX graphs: what lies in it, and how to run it.
+
+    encoder.onnx   pixels (B, N, 4, px, px) float32 → features (B, N, D) float32
+    step.onnx      features (K, N, D) float32, x_t (K, N) int64, t (K,) float32,
+                   grid (2,) int64 rows and columns → logits (K, N, N) float32
+    model.json     the model's configuration, inputs, opset and precision
+
+Pixels are premultiplied, in [0, 1]. The encoder of a model that relates pieces
+also takes their seam prior (B, 2, N, N, F) and gives features of width D + 4N.
+
+``puzzleflow export`` writes it. Each graph carries the same identity as
+``model.json``, so that graphs of different models never work together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from puzzleflow.core.errors import FormatError, InputError, naming
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.files import read_json
+from puzzleflow.models.puzzleflow import FlowConfig
+
+ENCODER = "encoder.onnx"
+STEP = "step.onnx"
+DESCRIPTION = "model.json"
+IDENTITY = "puzzleflow"  # key of the identity in a graph's metadata
+FORMAT = "puzzleflow flow graphs 1"
+
+
+@dataclass(frozen=True)
+class GraphsDescription:
+    """What ``model.json`` says.
+
+    identity   of weights, configuration and precision together
+    precision  "float32" or "int8"
+    """
+
+    config: dict[str, Any]
+    identity: str
+    precision: str
+    opset: int
+    inputs: dict[str, list[str]]
+    outputs: dict[str, list[str]]
+    format: str = FORMAT
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> GraphsDescription:
+        """Of a folder; one that the export did not write is an error."""
+        path = Path(folder) / DESCRIPTION
+        if not path.is_file():
+            raise InputError(
+                f"{folder}: no {DESCRIPTION} in it; expected a folder that `puzzleflow export` wrote"
+            )
+        content = read_json(path)
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise FormatError(f"{path}: expected the description of {FORMAT!r}")
+        if missing := {field.name for field in fields(cls)} - set(content):
+            raise FormatError(f"{path}: {', '.join(sorted(missing))} is missing")
+        known = {field.name: content[field.name] for field in fields(cls)}
+        if not isinstance(known["config"], dict):
+            raise FormatError(f"{path}: its config is no JSON object")
+        return cls(**known)
+
+
+class OnnxEngine:
+    """ONNX Runtime on exported graphs, with as many threads as PyTorch would take."""
+
+    def __init__(self, folder: str | Path) -> None:
+        folder = Path(folder)
+        self.description = GraphsDescription.read(folder)
+        with naming(folder / DESCRIPTION):
+            self.config = FlowConfig.from_dict(self.description.config)
+        self._encoder = _session(folder / ENCODER, self.description.identity)
+        self._step = _session(folder / STEP, self.description.identity)
+
+    def encode(self, pixels: FloatArray, prior: FloatArray | None = None) -> FloatArray:
+        asked = {"pixels": pixels} if prior is None else {"pixels": pixels, "prior": prior}
+        features: FloatArray = self._encoder.run(None, asked)[0]
+        return features
+
+    def step(self, features: FloatArray, x_t: IntArray, t: FloatArray, grid: Grid) -> FloatArray:
+        shape = np.array(grid.shape, dtype=np.int64)
+        asked = {"features": features, "x_t": x_t, "t": t, "grid": shape}
+        logits: FloatArray = self._step.run(None, asked)[0]
+        return logits
+
+
+def needs_export_extra(error: ImportError) -> InputError:
+    """What to tell a user whose installation lacks a package of the extra."""
+    return InputError(f"ONNX graphs need {error.name}: pip install 'puzzleflow[export]'")
+
+
+def _session(path: Path, identity: str) -> Any:
+    """A runtime session of one graph, if it is the one that is described."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise needs_export_extra(error) from error
+    if not path.is_file():
+        raise InputError(f"{path}: no such graph; `puzzleflow export` writes {ENCODER} and {STEP}")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.log_severity_level = 3  # errors only
+    try:
+        session = onnxruntime.InferenceSession(
+            path.read_bytes(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # the runtime's own classes share no base but this one
+        reason = " ".join(str(error).split())
+        raise FormatError(f"{path}: expected an ONNX graph ({reason})") from error
+    if session.get_modelmeta().custom_metadata_map.get(IDENTITY) != identity:
+        raise FormatError(f"{path}: a graph of another model than {DESCRIPTION} describes")
+    return session
