@@ -23,7 +23,7 @@ from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
 from puzzleflow.solvers.components import NONE, Components
-from puzzleflow.solvers.growth import Fits, complete
+from puzzleflow.solvers.growth import Fits, Partial, complete
 from puzzleflow.solvers.mgc_tree import rival_ratio, seams_by_ratio
 
 TOLERANCE = 1e-4
@@ -56,7 +56,12 @@ linear_alpha = partial(LinearSolver, compatibility="alpha")
 
 
 def linear_layout(costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int = 0) -> Found:
-    """Rounds of proposals, program and joining; the seed changes nothing."""
+    """The joined part, the rest filled in greedily; the seed changes nothing."""
+    return Found(complete(grid, Fits.of(costs), linear_part(costs, grid, allowed), allowed))
+
+
+def linear_part(costs: SeamCosts, grid: Grid, allowed: BoolArray) -> Partial:
+    """Rounds of proposals, program and joining: the largest group, trimmed to the frame."""
     costs = costs.tamed()
     groups = Components.single(grid, allowed)
     right, down = rival_ratio(costs.right), rival_ratio(costs.down)
@@ -83,8 +88,7 @@ def linear_layout(costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int = 
         if not broken.any() and not refused.any() and np.array_equal(before.label, groups.label):
             break
     groups = groups.joined(seams_by_ratio(costs), grid, allowed, fit_frame=True)  # leftovers
-    start = groups.largest().trimmed(grid)
-    return Found(complete(grid, Fits.of(costs), start, allowed))
+    return groups.largest().trimmed(grid)
 
 
 def _of_open_sides(ratio: FloatArray, struck: BoolArray, groups: Components) -> FloatArray:
