@@ -142,6 +142,14 @@ def test_seams_steer_attention_and_cost_nothing_where_unused() -> None:
     assert torch.allclose(before, after, atol=1e-6)
 
 
+def test_seams_mean_the_same_with_and_without_gradients() -> None:
+    network, features = related(torch.randn(1, 2, 4, 4, 3))
+    asked = (features.clone(), torch.arange(4)[None], torch.tensor([0.5]), Grid(2, 2))
+    with_gradients = network.step(*asked)
+    with torch.no_grad():
+        assert torch.allclose(network.step(*asked), with_gradients, atol=1e-5)
+
+
 def test_a_model_that_relates_needs_the_prior_and_the_right_encoder() -> None:
     network, _ = related(torch.zeros(1, 2, 4, 4, 3))
     with pytest.raises(InputError, match="seam prior"):

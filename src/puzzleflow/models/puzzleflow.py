@@ -166,6 +166,8 @@ class PuzzleFlow(nn.Module):
             config.dim, config.num_heads, config.feed_forward, config.dropout,
             activation=config.activation, batch_first=True, norm_first=True,
         )  # fmt: skip
+        if config.relates:
+            layer.activation_relu_or_gelu = 0  # the fast path takes a float mask for a boolean one
         self.layers = (
             nn.TransformerEncoder(layer, config.num_layers, enable_nested_tensor=False)
             if config.num_layers
