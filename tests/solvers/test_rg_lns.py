@@ -19,7 +19,7 @@ from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.growth import Partial
 from puzzleflow.solvers.linear import linear_layout
 from puzzleflow.solvers.reliability import largest_reliable_part, reliable_seams, worse_rank
-from puzzleflow.solvers.repair import best_repair, mean_distance
+from puzzleflow.solvers.repair import _filled, best_repair, mean_distance
 from puzzleflow.solvers.rg_lns import (
     STARTS,
     Neighbourhood,
@@ -174,11 +174,9 @@ def test_a_wide_beam_finds_the_best_repair():
 
 
 def test_equal_canvases_take_one_place_in_the_beam():
-    """Two slots open, two pieces that fit either: the beam of two ends with both layouts."""
+    """Two positions open, two pieces that fit either: the beam of two ends with both layouts."""
     grid = Grid(2, 2)
     costs = SeamCosts(np.ones((4, 4)), np.ones((4, 4)))
-    from puzzleflow.solvers.repair import _filled
-
     canvas = np.array([0, -1, -1, 3])
     ends = _filled(canvas, costs.tamed().stacked(), grid, everything(grid), 4)
     assert sorted(map(tuple, ends)) == [(0, 1, 2, 3), (0, 2, 1, 3)]

@@ -115,21 +115,21 @@ def _beam(
 ) -> IntArray:
     """(≤ width, P) canvases grown from ``start``, the lowest mean over closed seams first.
 
-    A step lays one piece into one of the slots with the most neighbours; equal
+    A step lays one piece into one of the positions with the most neighbours; equal
     canvases reached in different orders count once.
     """
     num = len(start)
     canvas = np.empty((width, num), np.int64)
     canvas[0] = start
     total, closed = np.zeros(width), np.zeros(width, np.int64)
-    for slot in range(num):
+    for position in range(num):
         for direction in (0, 1):  # right and down, so that each seam counts once
-            other = _beside(slot, direction, rows, cols)
-            if start[slot] >= 0 and other >= 0 and start[other] >= 0:
-                total[0] += stacked[direction, start[slot], start[other]]
+            other = _beside(position, direction, rows, cols)
+            if start[position] >= 0 and other >= 0 and start[other] >= 0:
+                total[0] += stacked[direction, start[position], start[other]]
                 closed[0] += 1
     num_states = 1
-    step = np.empty((width, 4), np.int64)  # state, slot, piece, closed seams: one a row
+    step = np.empty((width, 4), np.int64)  # state, position, piece, closed seams: one a row
     value = np.empty((width, 2))  # mean and sum over the closed seams
     for _ in range((start < 0).sum()):
         found = 0
@@ -137,32 +137,32 @@ def _beam(
             now = canvas[state]
             free = np.ones(num, np.bool_)
             most = 0
-            for slot in range(num):
-                if now[slot] >= 0:
-                    free[now[slot]] = False
+            for position in range(num):
+                if now[position] >= 0:
+                    free[now[position]] = False
                 else:
-                    most = max(most, _num_beside(now, slot, rows, cols))
-            for slot in range(num):
-                if now[slot] >= 0 or _num_beside(now, slot, rows, cols) < most:
+                    most = max(most, _num_beside(now, position, rows, cols))
+            for position in range(num):
+                if now[position] >= 0 or _num_beside(now, position, rows, cols) < most:
                     continue
                 for piece in range(num):
-                    if not free[piece] or not allowed[piece, slot]:
+                    if not free[piece] or not allowed[piece, position]:
                         continue
                     cost = total[state]
                     for direction in range(4):
-                        other = _beside(slot, direction, rows, cols)
+                        other = _beside(position, direction, rows, cols)
                         if other >= 0 and now[other] >= 0:
                             cost += stacked[direction, piece, now[other]]
                     mean = cost / max(closed[state] + most, 1)
                     if found == width and mean >= value[width - 1, 0]:
                         continue
-                    if _known(canvas, step[:found], value, state, slot, piece, mean):
+                    if _known(canvas, step[:found], value, state, position, piece, mean):
                         continue
                     k = min(found, width - 1)
                     while k > 0 and value[k - 1, 0] > mean:
                         step[k], value[k] = step[k - 1], value[k - 1]
                         k -= 1
-                    step[k, 0], step[k, 1], step[k, 2] = state, slot, piece
+                    step[k, 0], step[k, 1], step[k, 2] = state, position, piece
                     step[k, 3] = closed[state] + most
                     value[k, 0], value[k, 1] = mean, cost
                     found = min(found + 1, width)
@@ -181,7 +181,7 @@ def _known(
     step: IntArray,
     value: FloatArray,
     state: int,
-    slot: int,
+    position: int,
     piece: int,
     mean: float,
 ) -> bool:
@@ -190,9 +190,9 @@ def _known(
         if abs(mean - value[k, 0]) > SAME_MEAN:
             continue
         same = True
-        for position in range(canvas.shape[1]):
-            one = piece if position == slot else canvas[state, position]
-            other = step[k, 2] if position == step[k, 1] else canvas[step[k, 0], position]
+        for index in range(canvas.shape[1]):
+            one = piece if index == position else canvas[state, index]
+            other = step[k, 2] if index == step[k, 1] else canvas[step[k, 0], index]
             same = same and one == other
         if same:
             return True
@@ -200,24 +200,24 @@ def _known(
 
 
 @compiled
-def _beside(slot: int, direction: int, rows: int, cols: int) -> int:
-    """The position in ``direction`` of ``slot``, or -1 beyond the frame."""
-    row, col = slot // cols, slot % cols
+def _beside(position: int, direction: int, rows: int, cols: int) -> int:
+    """The position in ``direction`` of ``position``, or -1 beyond the frame."""
+    row, col = position // cols, position % cols
     if direction == 0:
-        return slot + 1 if col + 1 < cols else -1
+        return position + 1 if col + 1 < cols else -1
     if direction == 1:
-        return slot + cols if row + 1 < rows else -1
+        return position + cols if row + 1 < rows else -1
     if direction == 2:
-        return slot - 1 if col > 0 else -1
-    return slot - cols if row > 0 else -1
+        return position - 1 if col > 0 else -1
+    return position - cols if row > 0 else -1
 
 
 @compiled
-def _num_beside(canvas: IntArray, slot: int, rows: int, cols: int) -> int:
-    """How many neighbours of ``slot`` are laid."""
+def _num_beside(canvas: IntArray, position: int, rows: int, cols: int) -> int:
+    """How many neighbours of ``position`` are laid."""
     num = 0
     for direction in range(4):
-        other = _beside(slot, direction, rows, cols)
+        other = _beside(position, direction, rows, cols)
         if other >= 0 and canvas[other] >= 0:
             num += 1
     return num
