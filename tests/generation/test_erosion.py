@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.rng import child_rng
+from puzzleflow.generation import erosion
 from puzzleflow.generation.erosion import (
     LINEAR_MARGIN,
     erosion_label,
@@ -97,7 +98,9 @@ def test_linear_differs_from_side_to_side_and_from_seed_to_seed() -> None:
     assert not np.array_equal(masks[0], masks[0, ::-1])
 
 
-@pytest.mark.parametrize("name", ["none", "linear", "fixed:7", "outlines", "disc"])
+@pytest.mark.parametrize(
+    "name", ["none", "linear", "fixed:7", "outlines", "disc", "disc:shrink=-6", "linear:shrink=2.5"]
+)
 @pytest.mark.usefixtures("disc_generator")
 def test_a_mask_depends_on_its_seed_alone(name: str, outlines: Path) -> None:
     model = erosion_model(f"outlines:{outlines}" if name == "outlines" else name)
@@ -170,3 +173,62 @@ def test_an_empty_outline_folder(tmp_path: Path) -> None:
 def test_the_label_hides_the_folder() -> None:
     assert erosion_label("outlines:/some/where") == "outlines"
     assert erosion_label("fixed:3") == "fixed:3"
+
+
+@pytest.mark.usefixtures("disc_generator")
+def test_shrinking_moves_the_outline_by_percent_of_the_side() -> None:
+    radii = [
+        np.sqrt(erosion_model(name).masks([4], size, size)[0].sum() / np.pi) / size
+        for size in (64, 128)
+        for name in ("disc", "disc:shrink=10", "disc:shrink=-5")
+    ]
+    for whole, smaller, larger in (radii[:3], radii[3:]):
+        assert whole - smaller == pytest.approx(0.10, abs=0.012)
+        assert larger - whole == pytest.approx(0.05, abs=0.012)
+
+
+@pytest.mark.usefixtures("disc_generator")
+def test_the_share_that_is_kept_falls_as_outlines_shrink() -> None:
+    names = [f"disc:shrink={percent}" for percent in (-12, -8, -4)]
+    names += ["disc", *(f"disc:shrink={percent}" for percent in (2, 4, 7, 10))]
+    shares = [erosion_model(name).masks(range(20), 64, 64).mean() for name in names]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] - shares[-1] > 0.3
+
+
+@pytest.mark.parametrize("name", ["linear:shrink=", "none:shrink=x", "none:shrink=51", "nonsense"])
+def test_shrinking_that_makes_no_sense(name: str) -> None:
+    with pytest.raises(InputError, match=r"erosion|unknown"):
+        erosion_model(name)
+
+
+def test_shrunk_outlines_keep_their_checksum_and_label(outlines: Path) -> None:
+    model = erosion_model(f"outlines:{outlines}:shrink=3")
+    assert fingerprint(model) == fingerprint(erosion_model(f"outlines:{outlines}"))
+    assert erosion_label(model.name) == "outlines:shrink=3"
+    assert (
+        model.masks([1], 40, 40).sum()
+        < erosion_model(f"outlines:{outlines}").masks([1], 40, 40).sum()
+    )
+
+
+@pytest.mark.usefixtures("disc_generator")
+def test_remembered_masks_are_the_drawn_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    class CountingGenerator(DiscGenerator):
+        def masks(self, seeds: list[int]) -> np.ndarray:
+            drawn.extend(seeds)
+            return super().masks(seeds)
+
+    module = sys.modules["puzzleflow.generation.fragments"]
+    monkeypatch.setattr(module, "fragment_generator", lambda name: CountingGenerator())
+    monkeypatch.setattr(erosion, "MOST_REMEMBERED", 3)
+    model = erosion_model("disc")
+    for seeds in ([1, 2, 1], [2, 3], [3, 4, 5, 6, 7], [7, 1], []):
+        expected = DiscGenerator().masks(seeds) if seeds else np.zeros((0, 128, 128), bool)
+        assert np.array_equal(model.masks(seeds, 128, 128), expected)
+    assert drawn == [1, 2, 3, 4, 5, 6, 7, 1]
+    assert erosion_model("disc:shrink=0").masks([1], 64, 64).any()
+    assert drawn[-1] == 1, "another model of the same name remembers too"
+    assert len(drawn) == 8

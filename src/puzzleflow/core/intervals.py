@@ -1,8 +1,9 @@
-"""Bootstrap intervals of a mean over puzzles."""
+"""Intervals of a mean over puzzles: by bootstrap, or Wilson's for shares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,3 +51,40 @@ def bootstrap_mean(
     means = drawn @ distinct / array.size  # (R,)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(float(array.mean()), float(low), float(high))
+
+
+def clustered_share(right: ArrayLike, count: ArrayLike, *, level: float = LEVEL) -> Estimate:
+    """Share of answers that are right, when they come in clusters, with Wilson's interval.
+
+    right, count  (M,) right answers and all answers of each cluster, mostly a puzzle
+
+    Pieces of one puzzle are right or wrong together, so they tell less than as
+    many single answers. Wilson's interval is taken for the smaller number
+    n / d, with d the design effect: the variance between clusters over that of
+    independent answers, at least 1. Where all answers agree nothing can be seen of
+    it, and each cluster counts about once. Unlike a bootstrap the interval never
+    collapses. With single answers it is Wilson's own.
+    """
+    right, count = np.asarray(right, dtype=np.float64), np.asarray(count, dtype=np.float64)
+    if right.ndim != 1 or right.shape != count.shape:
+        raise InputError(f"right {right.shape} and all answers {count.shape} of the same clusters")
+    right, count = right[count > 0], count[count > 0]
+    total = float(count.sum())
+    if total == 0:
+        raise InputError("an interval needs at least one answer")
+    share = float(right.sum()) / total
+    if 0 < share < 1 and len(count) > 1:
+        single = share * (1 - share) / (total - 1)
+        spread = float(((right - share * count) ** 2).sum()) / total**2
+        effect = max(1.0, spread * len(count) / (len(count) - 1) / single)
+    else:
+        effect = float((count**2).sum()) / total
+    low, high = _wilson(share, total / effect, level)
+    return Estimate(share, low, high)
+
+
+def _wilson(share: float, count: float, level: float) -> tuple[float, float]:
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
+    half = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (1 + z2 / count)
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))

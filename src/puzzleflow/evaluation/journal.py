@@ -26,6 +26,9 @@ class Record:
     seconds      prepare and solve, wall clock, without loading the solver
     memory_mb    memory the puzzle needed above what the worker held, None if not measured
     worker_mb    peak resident memory of the worker meanwhile, or None
+    confidence   per piece that it lies right, or None where the solver does not say
+    seams        per seam of the layout that it is one, right seams and then down seams, each
+                 row by row (the order of ``Grid.neighbours``), or None
     """
 
     index: int
@@ -35,6 +38,8 @@ class Record:
     memory_mb: float | None = None
     worker_mb: float | None = None
     refusal: str = ""
+    confidence: tuple[float, ...] | None = None
+    seams: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,9 @@ class Journal:
         try:
             if fields["position_of"] is not None:
                 fields["position_of"] = tuple(int(p) for p in fields["position_of"])
+            for name in ("confidence", "seams"):
+                if fields.get(name) is not None:
+                    fields[name] = tuple(float(share) for share in fields[name])
             return Record(**fields)
         except (ValueError, TypeError, KeyError) as error:
             raise FormatError(f"{self.path}, line {number}: expected a result ({error})") from error

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
+
+import numpy as np
 
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_seed
+from puzzleflow.core.types import FloatArray
 from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.memory import PeakMemory, release_free_memory
 from puzzleflow.evaluation.spec import SolverSpec
@@ -68,15 +72,21 @@ def solve_task(task: Task) -> tuple[SolverSpec, Record]:
         started = perf_counter()
         answer = _attempt(solver, puzzle, seed, pinned)
         seconds = perf_counter() - started
-    solved = isinstance(answer, Solution)
-    return task.spec, Record(
+    record = Record(
         index=task.index,
         puzzle_id=whole.puzzle_id,
-        position_of=tuple(answer.position_of.tolist()) if isinstance(answer, Solution) else None,
+        position_of=None,
         seconds=round(seconds, 6),
         memory_mb=memory_mb,
         worker_mb=memory.process_mb,
-        refusal="" if solved else str(answer),
+    )
+    if not isinstance(answer, Solution):
+        return task.spec, replace(record, refusal=answer)
+    return task.spec, replace(
+        record,
+        position_of=tuple(answer.position_of.tolist()),
+        confidence=_shares(None if answer.confidence is None else [answer.confidence]),
+        seams=_shares(answer.seam_confidence),
     )
 
 
@@ -105,6 +115,15 @@ def _source(task: Task) -> PuzzleSource:
         forget()
         _sources[task.run] = task.source
     return _sources[task.run]
+
+
+def _shares(parts: Sequence[FloatArray] | None) -> tuple[float, ...] | None:
+    """All parts in one row, 5 digits; None unless every number lies in [0, 1]."""
+    if parts is None:
+        return None
+    flat = np.concatenate([np.ravel(part) for part in parts])
+    within = (flat >= -1e-6) & (flat <= 1 + 1e-6)
+    return tuple(np.clip(flat, 0, 1).round(5).tolist()) if within.all() else None
 
 
 def _attempt(

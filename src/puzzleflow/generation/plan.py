@@ -103,7 +103,7 @@ def plan_recipes(
         if not len(indices):
             continue
         rows = [
-            _row(request, usable[index], copy)
+            recipe_row(request, usable[index], copy)
             for copy in range(request.per_picture)
             for index in indices
         ]
@@ -120,7 +120,8 @@ def plan_recipes(
     return recipes, groups, usable
 
 
-def _row(request: Request, picture: Surveyed, copy: int) -> RecipeRow:
+def recipe_row(request: Request, picture: Surveyed, copy: int = 0) -> RecipeRow:
+    """The puzzle number ``copy`` of a picture; masks and truth follow from the request's seed."""
     seed = child_seed(request.seed, "puzzle", picture.picture, copy) >> 1
     position_of = draw_positions(child_rng(seed, "permutation"), request.grid.num_pieces)
     return RecipeRow(picture.picture, picture.sha256, seed, tuple(position_of.tolist()))

@@ -29,7 +29,7 @@ from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.files import read_json, write_json, write_text
 from puzzleflow.generation.builder import cut_pieces, make_canvas
-from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint
+from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint, split_shrink
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.source import PuzzleSource
 
@@ -82,18 +82,19 @@ class Recipe:
                 f"{folder}: its pictures are not at {os.path.normpath(root)}; "
                 "say where they are with --images"
             )
-        erosion = self.erosion
+        erosion, shrink = split_shrink(self.erosion)
         if erosion.startswith(_OUTLINES):
             bank = outlines or folder / erosion.removeprefix(_OUTLINES)
             erosion = f"{_OUTLINES}{os.path.normpath(bank)}"
-        return Renderer(self.grid, self.piece_px, erosion, self.fingerprint, root)
+        return Renderer(self.grid, self.piece_px, erosion + shrink, self.fingerprint, root)
 
     def located(self, renderer: Renderer, folder: Path) -> Recipe:
         """The same recipe for ``folder``: paths to pictures and outlines relative to it."""
-        erosion = renderer.erosion
+        erosion, shrink = split_shrink(renderer.erosion)
         if erosion.startswith(_OUTLINES):
             erosion = _OUTLINES + _relative(Path(erosion.removeprefix(_OUTLINES)), folder)
-        return replace(self, pictures=_relative(renderer.images, folder), erosion=erosion)
+        pictures = _relative(renderer.images, folder)
+        return replace(self, pictures=pictures, erosion=erosion + shrink)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from puzzleflow.core.errors import UnknownName
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import read_picture
 
-__all__ = ["Sample", "find_sample", "list_samples", "load_sample"]
+__all__ = ["Sample", "find_sample", "list_samples", "load_sample", "sample_file"]
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,9 @@ def find_sample(name_or_id: str | int) -> Sample:
 
 def load_sample(name_or_id: str | int) -> ByteArray:
     """(H, W, 3) uint8 pixels of a bundled picture, at most 640 px on the long side."""
-    sample = find_sample(name_or_id)
-    return read_picture((files(__name__) / f"{sample.name}.webp").read_bytes())
+    return read_picture(sample_file(name_or_id))
+
+
+def sample_file(name_or_id: str | int) -> bytes:
+    """The WebP file of a bundled picture."""
+    return (files(__name__) / f"{find_sample(name_or_id).name}.webp").read_bytes()

@@ -1,0 +1,112 @@
+"""``puzzleflow limits``: how far solvers can be trusted, with curves."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from puzzleflow.core.grid import Grid
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``limits``."""
+    app.command("limits")(limits)
+
+
+def limits(
+    context: typer.Context,
+    out: Path = typer.Option(..., help="Folder for limits.md, limits.json and images/."),
+    images: Path | None = typer.Option(
+        None, help="Pictures that no solver has seen in training; only `samples` needs none."
+    ),
+    solvers: str = typer.Option(
+        "relational,search-alpha",
+        help="Names, comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
+    ),
+    sections: str | None = typer.Option(
+        None,
+        help="Of calibration,kind,gap,grid,samples; by default all that the pictures allow.",
+    ),
+    kinds: Path | None = typer.Option(
+        None, help="CSV with columns file and kind; without it, subfolders are kinds."
+    ),
+    merge: list[str] = typer.Option([], help="NEW=OLD,OLD: kinds under one name; may be repeated."),
+    puzzles: int = typer.Option(120, min=1, help="Puzzles of every point; fewer beyond 5x5."),
+    base_grids: str = typer.Option(
+        "3x3,5x5", help="Of calibration and samples; kind and gap take the first."
+    ),
+    grids: str = typer.Option("2,3,4,5,6,7,8,10", help="Of the sweep over grid sizes."),
+    erosion: str = typer.Option("vae", help="Masks, as in `generate`."),
+    piece_px: int = typer.Option(128, help="Pixels of a piece's side, on every grid."),
+    work: Path | None = typer.Option(
+        None, help="Folder of puzzles and results, for resuming.  [default: OUT/work]"
+    ),
+    seed: int = typer.Option(0, min=0, help="Of pictures, masks, permutations and solvers."),
+    workers: int = typer.Option(1, help="Processes, one thread each; -1 takes every core."),
+    fresh: bool = typer.Option(False, "--fresh", help="Forget the results already there."),
+) -> None:
+    """Report calibration, and accuracy by kind of picture, gap, grid size and on the samples.
+
+    All solvers get the same puzzles. Stopped at any moment, the same command goes on
+    where it was.
+    """
+    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.core.errors import InputError
+    from puzzleflow.evaluation.limits.measure import measure_limits
+    from puzzleflow.evaluation.limits.page import write_limits
+    from puzzleflow.evaluation.limits.pictures import read_kinds
+    from puzzleflow.evaluation.limits.plan import SECTIONS, Plan
+    from puzzleflow.evaluation.spec import parse_solvers
+
+    if merge and kinds is None:
+        raise InputError("--merge needs the kinds of a table: --kinds CSV")
+    plan = Plan(
+        sections=SECTIONS if sections is None else _parts(sections),
+        optional=sections is None,
+        num_puzzles=puzzles,
+        base_grids=_grids(base_grids),
+        grids=_grids(grids),
+        erosion=erosion,
+        piece_px=piece_px,
+        seed=seed,
+    )
+    with stage_progress() as on_progress:
+        report = measure_limits(
+            plan,
+            parse_solvers(solvers),
+            work or out / "work",
+            images=images,
+            kinds=None if kinds is None else read_kinds(kinds, merge),
+            facts={"command": _command(context)},
+            num_workers=workers,
+            fresh=fresh,
+            on_progress=on_progress,
+        )
+    written = write_limits(out, report)
+    typer.echo(f"wrote {written[0]} and {len(written) - 1} more files")
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _grids(text: str) -> tuple[Grid, ...]:
+    from puzzleflow.core.grid import Grid
+
+    return tuple(dict.fromkeys(Grid.parse(part) for part in _parts(text)))
+
+
+def _command(context: typer.Context) -> str:
+    """The command that gives these figures again; of paths only the last part."""
+    words = ["puzzleflow", "limits"]
+    for option in context.command.params:
+        value = context.params.get(option.name or "")
+        if option.name in ("work", "workers", "fresh") or value in (None, option.default, [], ()):
+            continue
+        for item in value if isinstance(value, list | tuple) else [value]:
+            words += [option.opts[0], item.name if isinstance(item, Path) else str(item)]
+    return f"`{shlex.join(words)}`"

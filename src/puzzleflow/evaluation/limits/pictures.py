@@ -1,0 +1,127 @@
+"""Which pictures are cut: drawn with a seed, looked at once, sorted by kind."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.rng import child_rng
+from puzzleflow.files import write_bytes
+from puzzleflow.generation.plan import pictures_digest
+from puzzleflow.generation.survey import Surveyed, survey_pictures
+from puzzleflow.pictures import list_pictures
+from puzzleflow.samples import list_samples, sample_file
+
+
+@dataclass(frozen=True, eq=False)
+class PictureSet:
+    """Readable pictures below ``folder`` in the order in which they were drawn.
+
+    kind_of     picture → kind, as far as it is known
+    num_unread  pictures that were drawn and could not be read
+    """
+
+    folder: Path
+    pictures: tuple[Surveyed, ...]
+    kind_of: Mapping[str, str]
+    num_unread: int = 0
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds, the most frequent first."""
+        counts = Counter(self.kind_of[p.picture] for p in self.pictures if self._kind(p))
+        return sorted(counts, key=lambda kind: (-counts[kind], kind))
+
+    def of_kind(self, kind: str) -> tuple[Surveyed, ...]:
+        return tuple(picture for picture in self.pictures if self._kind(picture) == kind)
+
+    def _kind(self, picture: Surveyed) -> str | None:
+        return self.kind_of.get(picture.picture)
+
+
+def draw_pictures(
+    folder: Path, journal: Path, kinds: Mapping[str, str] | None, *, count: int, seed: int
+) -> PictureSet:
+    """``count`` pictures below ``folder`` drawn at random, and so many of each kind.
+
+    kinds    file → kind as :func:`read_kinds` gives it; None takes the uppermost
+             subfolder of a picture for its kind
+    journal  folder in which a survey that was stopped finds what it had seen
+    """
+    names = [path.relative_to(folder).as_posix() for path in list_pictures(folder)]
+    if not names:
+        raise InputError(f"{folder}: no pictures in it")
+    kind_of = {name: kind for name in names if (kind := _kind_of(name, kinds))}
+    if kinds is not None and not kind_of:
+        raise InputError(f"{folder}: none of its {len(names)} pictures has a kind in the table")
+    order = child_rng(seed, "limits").permutation(len(names))
+    drawn = [names[index] for index in order]
+    taken: Counter[str] = Counter()
+    wanted = []
+    for place, name in enumerate(drawn):
+        kind = kind_of.get(name)
+        if kind is not None:
+            taken[kind] += 1
+        if place < count or (kind is not None and taken[kind] <= count):
+            wanted.append(name)
+    digest = pictures_digest(folder, wanted)
+    surveyed = survey_pictures(folder, wanted, journal / f"{digest[:16]}-{seed}")
+    usable = tuple(picture for picture in surveyed if not picture.problem)
+    if not usable:
+        raise InputError(f"{folder}: none of {len(surveyed)} pictures can be read")
+    return PictureSet(folder, usable, kind_of, len(surveyed) - len(usable))
+
+
+def sample_pictures(folder: Path) -> PictureSet:
+    """The bundled pictures, written to ``folder`` so that recipes can point at them."""
+    for sample in list_samples():
+        write_bytes(folder / f"{sample.name}.webp", sample_file(sample.name))
+    names = [f"{sample.name}.webp" for sample in list_samples()]
+    digest = pictures_digest(folder, names)
+    surveyed = survey_pictures(folder, names, folder / ".survey" / digest[:16])
+    return PictureSet(folder, tuple(surveyed), {})
+
+
+def read_kinds(path: Path, merged: Sequence[str] = ()) -> dict[str, str]:
+    """File → kind from a CSV table with the columns ``file`` and ``kind``.
+
+    merged  ``NEW=OLD,OLD``: several kinds under one name
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            table = csv.DictReader(stream)
+            if not {"file", "kind"} <= set(table.fieldnames or ()):
+                raise FormatError(f"{path}: expected the columns file and kind")
+            kinds = {row["file"]: (row["kind"] or "").strip() for row in table}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FormatError(f"{path}: expected a CSV table ({error})") from error
+    new_name = _parse_merged(merged)
+    unknown = sorted(set(new_name) - set(kinds.values()))
+    if unknown:
+        raise InputError(f"{path}: has no kind {', '.join(unknown)} to merge")
+    return {file: new_name.get(kind, kind) for file, kind in kinds.items() if kind}
+
+
+def _parse_merged(merged: Sequence[str]) -> dict[str, str]:
+    """Old → new name."""
+    new_name = {}
+    for text in merged:
+        new, equals, old = text.partition("=")
+        names = [name.strip() for name in old.split(",") if name.strip()]
+        if not equals or not new.strip() or not names:
+            raise InputError(f"{text!r}: expected NEW=OLD,OLD, for example objects=lamps,ambers")
+        new_name.update(dict.fromkeys(names, new.strip()))
+    return new_name
+
+
+def _kind_of(name: str, kinds: Mapping[str, str] | None) -> str | None:
+    path = PurePosixPath(name)
+    if kinds is None:
+        return path.parts[0] if len(path.parts) > 1 else None
+    return kinds.get(name) or kinds.get(path.name)
