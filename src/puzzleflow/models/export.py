@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from puzzleflow.core.errors import OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.files import write_bytes, write_json
 from puzzleflow.models.flow_graphs import (
@@ -61,6 +62,8 @@ def export_flow(
     int8  store the matrices of linear layers as 8-bit whole numbers
     """
     folder = Path(folder)
+    if folder.exists() and not folder.is_dir():  # said before the work, not after it
+        raise OutputError(f"cannot write {folder}: it is no folder")
     network = network.eval()
     precision = "int8" if int8 else "float32"
     identity = _identity(network, precision)

@@ -51,8 +51,8 @@ class TorchEngine:
 
     @torch.inference_mode()
     def step(self, features: FloatArray, x_t: IntArray, t: FloatArray, grid: Grid) -> FloatArray:
-        asked = [torch.from_numpy(array) for array in (features, x_t, t)]
-        logits: FloatArray = self.network.step(*asked, grid).numpy()
+        h, state, now = torch.from_numpy(features), torch.from_numpy(x_t), torch.from_numpy(t)
+        logits: FloatArray = self.network.step(h, state, now, grid).numpy()
         return logits
 
 

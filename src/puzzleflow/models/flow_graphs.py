@@ -58,18 +58,19 @@ class GraphsDescription:
         """Of a folder; one that the export did not write is an error."""
         path = Path(folder) / DESCRIPTION
         if not path.is_file():
-            raise InputError(
-                f"{folder}: no {DESCRIPTION} in it; expected a folder that `puzzleflow export` wrote"
-            )
+            raise InputError(f"{path}: no such file; `puzzleflow export` writes it with its graphs")
         content = read_json(path)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FormatError(f"{path}: expected the description of {FORMAT!r}")
         if missing := {field.name for field in fields(cls)} - set(content):
             raise FormatError(f"{path}: {', '.join(sorted(missing))} is missing")
-        known = {field.name: content[field.name] for field in fields(cls)}
-        if not isinstance(known["config"], dict):
+        if not isinstance(content["config"], dict):
             raise FormatError(f"{path}: its config is no JSON object")
-        return cls(**known)
+        for key in ("inputs", "outputs"):
+            names = content[key] if isinstance(content[key], dict) else {}
+            if not all(isinstance(names.get(graph), list) for graph in (ENCODER, STEP)):
+                raise FormatError(f"{path}: expected the names of {key} of {ENCODER} and {STEP}")
+        return cls(**{field.name: content[field.name] for field in fields(cls)})
 
 
 class OnnxEngine:
@@ -80,8 +81,8 @@ class OnnxEngine:
         self.description = GraphsDescription.read(folder)
         with naming(folder / DESCRIPTION):
             self.config = FlowConfig.from_dict(self.description.config)
-        self._encoder = _session(folder / ENCODER, self.description.identity)
-        self._step = _session(folder / STEP, self.description.identity)
+        self._encoder = _session(folder / ENCODER, self.description)
+        self._step = _session(folder / STEP, self.description)
 
     def encode(self, pixels: FloatArray, prior: FloatArray | None = None) -> FloatArray:
         asked = {"pixels": pixels} if prior is None else {"pixels": pixels, "prior": prior}
@@ -100,14 +101,14 @@ def needs_export_extra(error: ImportError) -> InputError:
     return InputError(f"ONNX graphs need {error.name}: pip install 'puzzleflow[export]'")
 
 
-def _session(path: Path, identity: str) -> Any:
+def _session(path: Path, described: GraphsDescription) -> Any:
     """A runtime session of one graph, if it is the one that is described."""
     try:
         import onnxruntime
     except ImportError as error:
         raise needs_export_extra(error) from error
     if not path.is_file():
-        raise InputError(f"{path}: no such graph; `puzzleflow export` writes {ENCODER} and {STEP}")
+        raise InputError(f"{path}: no such graph; `puzzleflow export` writes the folder anew")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = 3  # errors only
@@ -118,6 +119,9 @@ def _session(path: Path, identity: str) -> Any:
     except Exception as error:  # the runtime's own classes share no base but this one
         reason = " ".join(str(error).split())
         raise FormatError(f"{path}: expected an ONNX graph ({reason})") from error
-    if session.get_modelmeta().custom_metadata_map.get(IDENTITY) != identity:
+    if session.get_modelmeta().custom_metadata_map.get(IDENTITY) != described.identity:
         raise FormatError(f"{path}: a graph of another model than {DESCRIPTION} describes")
+    expected = described.inputs[path.name]
+    if [value.name for value in session.get_inputs()] != expected:
+        raise FormatError(f"{path}: expected the inputs {', '.join(map(str, expected))}")
     return session
