@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,13 @@ def limits(
         piece_px=piece_px,
         seed=seed,
     )
-    with stage_progress() as on_progress:
+    with stage_progress() as show:
+
+        def on_progress(stage: str, done: int, total: int) -> None:
+            show(stage, done, total)
+            if done == total and not sys.stderr.isatty():
+                typer.echo(f"{stage}: {total} answers", err=True)
+
         report = measure_limits(
             plan,
             parse_solvers(solvers),

@@ -24,6 +24,11 @@ class Estimate:
     high: float
 
 
+def percent(share: Estimate) -> Estimate:
+    """A share in [0, 1] in percent."""
+    return Estimate(100 * share.value, 100 * share.low, 100 * share.high)
+
+
 def bootstrap_mean(
     values: ArrayLike,
     *,

@@ -15,6 +15,7 @@ from puzzleflow.evaluation.limits.measure import measure_limits
 from puzzleflow.evaluation.limits.page import write_limits
 from puzzleflow.evaluation.limits.plan import Plan
 from puzzleflow.evaluation.limits.scores import LimitsReport, estimates
+from puzzleflow.evaluation.limits.summary import in_short
 from puzzleflow.evaluation.results import Truth, score_records
 from puzzleflow.evaluation.spec import parse_solvers
 from puzzleflow.pictures import read_picture
@@ -140,6 +141,7 @@ def test_the_page_shows_every_section(make_folder: MakeFolder, tmp_path: Path) -
     for heading in ("confidence", "kind of picture", "width of the gap", "pieces", "Met sample"):
         assert heading in page
     assert "No confidence to judge: random." in page
+    assert "About `random`" in page
     assert str(tmp_path) not in page, "no path of this machine"
     figures = [path for path in written if path.suffix == ".png"]
     assert len(figures) == 6
@@ -148,6 +150,7 @@ def test_the_page_shows_every_section(make_folder: MakeFolder, tmp_path: Path) -
         assert read_picture(figure).std() > 5
         assert figure.stat().st_size < 120_000
     content: dict[str, Any] = json.loads((tmp_path / "out" / "limits.json").read_text())
+    assert {"ECE" in row["metrics"] for row in content["rows"]} == {True, False}
     for row in content["rows"]:
         for estimate in row["metrics"].values():
             assert 0 <= estimate["low"] <= estimate["value"] <= estimate["high"] <= 100
@@ -160,3 +163,15 @@ def test_a_confidence_that_is_none_is_not_judged(
     report = measure(make_folder(prints=3), tmp_path / "work", f"sure:confidence={claim}")
     assert not report.calibrations
     assert report.rows
+
+
+def test_the_summary_is_about_the_first_solver(make_folder: MakeFolder, tmp_path: Path) -> None:
+    report = measure(make_folder(prints=3), tmp_path / "work", "sure:confidence=1.0,random")
+    first, confidence, pieces = in_short(report)
+    assert first.startswith("About `sure:confidence=1.0`")
+    assert "at least 95 % sure of 100 % of them" in confidence
+    assert "too high by" in confidence
+    assert pieces.startswith("More pieces: 2x2, AA")
+    modest = measure(make_folder(prints=3), tmp_path / "other", "sure:confidence=0.0")
+    assert "too low by" in in_short(modest)[1]
+    assert "at least 95 % sure of none" in in_short(modest)[1]

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.intervals import Estimate
+from puzzleflow.core.intervals import Estimate, percent
 from puzzleflow.evaluation.charts import COLOURS, empty_chart, save_chart
-from puzzleflow.evaluation.limits.scores import Calibration, LimitsReport, Row
-from puzzleflow.evaluation.results import SHOWN
+from puzzleflow.evaluation.limits.scores import MEASURED, Calibration, LimitsReport, Row
 
 PAPER_KEPT = 65.0  # percent of a cell that the paper's fragments keep
 LINES = ("-", "--", ":", "-.")
@@ -48,7 +47,7 @@ def _reliability(path: Path, report: LimitsReport) -> None:
                 found = calibration.reliability
                 x = [100 * b.confidence for b in found.bins]
                 ece = f"{calibration.solver}, ECE {100 * found.ece.value:.1f} %"
-                _errors(axis, x, [_percent(b.right) for b in found.bins], colour, label=ece)
+                _errors(axis, x, [percent(b.right) for b in found.bins], colour, label=ece)
                 areas = [8 + 150 * b.count / found.num_answers for b in found.bins]
                 y = [100 * b.right.value for b in found.bins]
                 axis.scatter(x, y, s=areas, color=colour, alpha=0.45, lw=0)
@@ -67,10 +66,10 @@ def _coverage(path: Path, report: LimitsReport) -> None:
             for calibration, colour in _chosen(report, label, what):
                 curve = [point for point in calibration.curve if point.right is not None]
                 x = [100 * point.coverage for point in curve]
-                y = [_percent(point.right) for point in curve if point.right is not None]
+                y = [percent(point.right) for point in curve if point.right is not None]
                 _band(axis, x, y, colour, label=calibration.solver)
             _frame(axis, f"{what}, {label}", "answered, the surest first, %", "right, %", (0, 103))
-            axis.legend(fontsize=8, loc="lower left")
+    _legend(figure, axes.flat[0])
     save_chart(figure, path)
 
 
@@ -87,11 +86,11 @@ def _gaps(path: Path, report: LimitsReport) -> None:
     rows = report.of("gap")
     series = list(dict.fromkeys(row.series for row in rows))
     made = [row.kept.value for row in rows if row.label == "as made"]
-    figure, axes = empty_chart(1, len(SHOWN), (4.2 * len(SHOWN), 3.9))
-    for axis, metric in zip(axes.flat, SHOWN, strict=True):
+    figure, axes = empty_chart(1, len(MEASURED), (3.5 * len(MEASURED), 3.9))
+    for axis, metric in zip(axes.flat, MEASURED, strict=True):
         for solver, colour in _coloured(report.solvers):
             for name, line in zip(series, LINES, strict=False):
-                found = [row for row in rows if row.solver == solver and row.series == name]
+                found = _measured(rows, solver, metric, name)
                 found.sort(key=lambda row: -row.kept.value)
                 x = [row.kept.value for row in found]
                 y = [row.metrics[metric] for row in found]
@@ -101,7 +100,7 @@ def _gaps(path: Path, report: LimitsReport) -> None:
             _mark(axis, kept, "as made", "right")
         _frame(axis, "", "share of the cell kept, %", f"{metric}, %", (-2, 101))
         axis.invert_xaxis()
-    axes.flat[0].legend(fontsize=7)
+    _legend(figure, axes.flat[0])
     save_chart(figure, path)
 
 
@@ -110,10 +109,10 @@ def _grids(path: Path, report: LimitsReport) -> None:
     rows = report.of("grid")
     labels = list(dict.fromkeys(row.label for row in rows))
     pieces = {row.label: row.grid.num_pieces for row in rows}
-    figure, axes = empty_chart(1, len(SHOWN), (4.2 * len(SHOWN), 3.7))
-    for axis, metric in zip(axes.flat, SHOWN, strict=True):
+    figure, axes = empty_chart(1, len(MEASURED), (3.5 * len(MEASURED), 3.7))
+    for axis, metric in zip(axes.flat, MEASURED, strict=True):
         for solver, colour in _coloured(report.solvers):
-            found = [row for row in rows if row.solver == solver]
+            found = _measured(rows, solver, metric)
             x = [float(labels.index(row.label)) for row in found]
             _band(axis, x, [row.metrics[metric] for row in found], colour, label=solver)
         if metric == "AA":
@@ -121,7 +120,7 @@ def _grids(path: Path, report: LimitsReport) -> None:
             axis.plot(range(len(labels)), chance, color="#666666", lw=1, ls=":", label="chance")
         _frame(axis, "", "pieces", f"{metric}, %", (-2, 102))
         axis.set_xticks(range(len(labels)), labels, fontsize=8)
-    axes.flat[1].legend(fontsize=8)
+    _legend(figure, axes.flat[1])
     save_chart(figure, path)
 
 
@@ -129,10 +128,10 @@ def _dot_plot(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> None:
     """One line for every label, one mark with its interval for every solver."""
     labels = list(dict.fromkeys(row.label for row in rows))
     height = 1.2 + 0.22 * len(labels) * (len(solvers) + 0.6)
-    figure, axes = empty_chart(1, len(SHOWN), (4.2 * len(SHOWN), height))
-    for k, (axis, metric) in enumerate(zip(axes.flat, SHOWN, strict=True)):
+    figure, axes = empty_chart(1, len(MEASURED), (3.5 * len(MEASURED), height))
+    for k, (axis, metric) in enumerate(zip(axes.flat, MEASURED, strict=True)):
         for number, (solver, colour) in enumerate(_coloured(solvers)):
-            found = [row for row in rows if row.solver == solver]
+            found = _measured(rows, solver, metric)
             step = (number - (len(solvers) - 1) / 2) * 0.7 / len(solvers)
             y = [labels.index(row.label) + step for row in found]
             values = [row.metrics[metric] for row in found]
@@ -152,13 +151,28 @@ def _dot_plot(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> None:
         axis.set_xlim(-3, 103)
         axis.set_xlabel(f"{metric}, %")
         axis.grid(alpha=0.25)
-    axes.flat[0].legend(fontsize=8, loc="best")
+    _legend(figure, axes.flat[0])
     save_chart(figure, path)
+
+
+def _legend(figure: Any, axis: Any) -> None:
+    """One legend for all panels, below them."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
 
 
 def _mark(axis: Any, x: float, text: str, side: str) -> None:
     axis.axvline(x, color="#666666", lw=1, ls=":")
     axis.text(x, 101.5, text, fontsize=7, ha=side, va="bottom", color="#444444")
+
+
+def _measured(rows: Sequence[Row], solver: str, metric: str, series: str = "") -> list[Row]:
+    """The rows of one curve."""
+    return [
+        row
+        for row in rows
+        if row.solver == solver and metric in row.metrics and series in ("", row.series)
+    ]
 
 
 def _count(rows: Sequence[Row], label: str) -> int:
@@ -177,10 +191,6 @@ def _chosen(report: LimitsReport, label: str, what: str) -> list[tuple[Calibrati
 
 def _coloured(solvers: Sequence[str]) -> list[tuple[str, str]]:
     return [(solver, COLOURS[k % len(COLOURS)]) for k, solver in enumerate(solvers)]
-
-
-def _percent(share: Estimate) -> Estimate:
-    return Estimate(100 * share.value, 100 * share.low, 100 * share.high)
 
 
 def _reach(values: Sequence[Estimate]) -> Any:

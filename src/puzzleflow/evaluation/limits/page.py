@@ -7,28 +7,31 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from puzzleflow.core.intervals import Estimate
+from puzzleflow.core.intervals import Estimate, percent
 from puzzleflow.evaluation.limits.figures import PAPER_KEPT, draw_figures
 from puzzleflow.evaluation.limits.reliability import NUM_BINS
-from puzzleflow.evaluation.limits.scores import Calibration, LimitsReport, Row
-from puzzleflow.evaluation.results import SHOWN
+from puzzleflow.evaluation.limits.scores import MEASURED, Calibration, LimitsReport, Row
+from puzzleflow.evaluation.limits.summary import in_short
 from puzzleflow.evaluation.tables import interval_text, markdown_table
 from puzzleflow.files import write_json, write_text
 
 INTRODUCTION = (
     "How far solvers can be trusted, measured by `puzzleflow limits` on puzzles cut from the "
-    "pictures below. PA: puzzles solved, AA: pieces in place, SRA: relations kept, in percent. "
+    "pictures below. PA: puzzles solved, AA: pieces in place, SRA: relations kept, in percent; "
+    "ECE: how far the confidence in a piece is off, explained below. "
     "In brackets: 95 % Wilson intervals over pictures (pieces of one puzzle, and puzzles of one "
-    "picture, are right or wrong together, and count for less than as many single answers). "
+    "picture, are right or wrong together, and count for less than as many single answers); for "
+    "ECE by drawing puzzles anew. "
     "A puzzle that a solver refused counts as nothing right."
 )
 CALIBRATION_NOTE = (
     f"ECE: expected calibration error over {NUM_BINS} equal bins, the mean distance of "
-    "confidence and share right; its 95 % interval comes from drawing puzzles anew and reaches "
-    "too high rather than too low. Chance alone: the ECE that a perfectly calibrated solver "
-    "would show on as many independent answers. Excess: mean confidence - share right, positive "
-    "where too sure. Brier: mean squared error, 0 best. A puzzle is taken to be as sure as its "
-    "least sure piece, which is more than the probability that all are right."
+    "confidence and share right; its 95 % interval comes from drawing puzzles anew: it reaches "
+    "too high rather than too low, and shrinks to a point where all is sure and right. Chance "
+    "alone: the ECE that a perfectly calibrated solver would show on as many independent "
+    "answers. Excess: mean confidence - share right, positive where too sure. Brier: mean "
+    "squared error, 0 best. A puzzle is taken to be as sure as its least sure piece, which is "
+    "more than the probability that all are right."
 )
 RELIABILITY_NOTE = (
     "On the dotted line, confidence is the truth; below it the solver is too sure. The area of "
@@ -77,7 +80,8 @@ def as_json(report: LimitsReport) -> dict[str, Any]:
 def as_markdown(report: LimitsReport, figures: Mapping[str, str]) -> str:
     """The whole page."""
     facts = "\n".join(f"- {name}: {value}" for name, value in report.facts.items())
-    parts = ["# Honest limits", INTRODUCTION, facts]
+    short = "\n".join(f"- {line}" for line in in_short(report))
+    parts = ["# Honest limits", INTRODUCTION, facts, "## In short", short]
     makers: dict[str, Callable[[LimitsReport, Mapping[str, str]], list[str]]] = {
         "calibration": _calibration,
         "kind": _kinds,
@@ -162,7 +166,7 @@ def _samples(report: LimitsReport, figures: Mapping[str, str]) -> list[str]:
 
 def _table(rows: Sequence[Row], first: str, more: Mapping[str, Callable[[Row], str]]) -> str:
     """One line for every point and solver."""
-    lines = [[first, *more, "solver", "puzzles", *(f"{metric} %" for metric in SHOWN)]]
+    lines = [[first, *more, "solver", "puzzles", *(f"{metric} %" for metric in MEASURED)]]
     for row in rows:
         refused = f" ({row.num_refused} refused)" if row.num_refused else ""
         copies = f" of {row.num_pictures} pictures" if row.num_puzzles > row.num_pictures else ""
@@ -172,7 +176,10 @@ def _table(rows: Sequence[Row], first: str, more: Mapping[str, Callable[[Row], s
                 *(show(row) for show in more.values()),
                 row.solver,
                 f"{row.num_puzzles}{copies}{refused}",
-                *(interval_text(row.metrics[metric]) for metric in SHOWN),
+                *(
+                    interval_text(row.metrics[metric]) if metric in row.metrics else "–"
+                    for metric in MEASURED
+                ),
             ]
         )
     return markdown_table(lines)
@@ -183,8 +190,7 @@ def _image(figures: Mapping[str, str], name: str) -> str:
 
 
 def _percent(share: Estimate, *, signed: bool = False) -> str:
-    scaled = Estimate(100 * share.value, 100 * share.low, 100 * share.high)
-    return interval_text(scaled, signed=signed)
+    return interval_text(percent(share), signed=signed)
 
 
 def _three(estimate: Estimate) -> str:

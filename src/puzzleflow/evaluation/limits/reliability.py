@@ -151,6 +151,7 @@ def _floor(
 
 
 def _estimate(values: FloatArray) -> Estimate:
-    """The first value, and the interval that holds ``LEVEL`` of the others."""
+    """The first value, and the interval that holds it and ``LEVEL`` of the others."""
+    value = float(values[0])
     low, high = np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(float(values[0]), float(low), float(high))
+    return Estimate(value, min(value, float(low)), max(value, float(high)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.core.intervals import Estimate, clustered_share
+from puzzleflow.core.intervals import Estimate, clustered_share, percent
 from puzzleflow.evaluation.limits.answers import (
     Answers,
     piece_answers,
@@ -27,13 +27,17 @@ from puzzleflow.evaluation.limits.reliability import (
 from puzzleflow.evaluation.limits.run import Outcome
 from puzzleflow.evaluation.results import SHOWN, Results
 
+MEASURED = (*SHOWN, "ECE")
+"""What a row may hold: PA, AA, SRA, and the calibration error of the confidence in pieces."""
+
 ANSWERS = {"pieces": piece_answers, "seams": seam_answers, "puzzles": puzzle_answers}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One solver at one point of a section; metrics in percent.
+    """One solver at one point of a section.
 
+    metrics     of :data:`MEASURED` in percent; no ECE where the solver has no confidence
     kept        percent of a cell that the masks keep
     content_px  pixels of the pictures behind one side of a cell
     """
@@ -63,24 +67,30 @@ class Calibration:
     curve: tuple[Covered, ...]
 
 
-def rows_of(point: Point, outcome: Outcome) -> list[Row]:
+def rows_of(point: Point, outcome: Outcome, *, seed: int = 0) -> list[Row]:
     """One row for every solver."""
-    return [
-        Row(
-            section=point.section,
-            series=point.series,
-            label=point.label,
-            solver=solver,
-            grid=outcome.case.grid,
-            num_puzzles=len(results),
-            num_pictures=len(outcome.case.pictures),
-            num_refused=results.num_refused,
-            kept=outcome.kept,
-            content_px=outcome.case.content_px,
-            metrics=estimates(results, outcome.case.grid),
+    rows = []
+    for solver, results in outcome.results.items():
+        metrics = estimates(results, outcome.case.grid)
+        answers = piece_answers(results.records, outcome.truths)
+        if answers is not None:
+            metrics["ECE"] = percent(reliability(answers, seed=seed).ece)
+        rows.append(
+            Row(
+                section=point.section,
+                series=point.series,
+                label=point.label,
+                solver=solver,
+                grid=outcome.case.grid,
+                num_puzzles=len(results),
+                num_pictures=len(outcome.case.pictures),
+                num_refused=results.num_refused,
+                kept=outcome.kept,
+                content_px=outcome.case.content_px,
+                metrics=metrics,
+            )
         )
-        for solver, results in outcome.results.items()
-    ]
+    return rows
 
 
 def estimates(results: Results, grid: Grid) -> dict[str, Estimate]:
@@ -92,8 +102,7 @@ def estimates(results: Results, grid: Grid) -> dict[str, Estimate]:
     found = {}
     for metric in SHOWN:
         right = np.bincount(cluster, answers[metric] * results.shares[metric])
-        share = clustered_share(right, answers[metric] * np.bincount(cluster))
-        found[metric] = Estimate(100 * share.value, 100 * share.low, 100 * share.high)
+        found[metric] = percent(clustered_share(right, answers[metric] * np.bincount(cluster)))
     return found
 
 
@@ -146,7 +155,7 @@ def make_report(
     calibrations: list[Calibration] = []
     for point in points:
         outcome = outcomes[point.case.name]
-        rows += rows_of(point, outcome)
+        rows += rows_of(point, outcome, seed=seed)
         if point.section == "calibration":
             calibrations += calibrations_of(point, outcome, seed=seed)
     return LimitsReport(
