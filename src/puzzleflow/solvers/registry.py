@@ -18,6 +18,7 @@ from puzzleflow.solvers.base import Solver
 ENTRY_POINT_GROUP = "puzzleflow.solvers"
 
 BUILTIN_SOLVERS: dict[str, str] = {
+    "flow": "puzzleflow.solvers.flow:FlowSolver",
     "genetic": "puzzleflow.solvers.genetic:GeneticSolver",
     "genetic-alpha": "puzzleflow.solvers.genetic:genetic_alpha",
     "genetic-kernel": "puzzleflow.solvers.genetic:genetic_kernel",
