@@ -50,7 +50,9 @@ GAP_NOTE = (
 GRID_NOTE = (
     "Pieces have the same size in pixels on every grid, so pictures are enlarged for the larger "
     "ones. *Picture px* says how many of their own pixels lie behind the side of a piece (median): "
-    "beyond it a piece is larger, not sharper. Larger grids have fewer puzzles."
+    "beyond it a piece is larger, not sharper. A gap is a share of the cell, so on a larger grid "
+    "it hides fewer of the picture's own pixels: single seams become easier while there are more "
+    "of them. Larger grids have fewer puzzles; chance puts one piece of each puzzle in its place."
 )
 SAMPLES_NOTE = (
     "The bundled pictures of the Met (several puzzles each; intervals over pictures) beside the "
