@@ -26,7 +26,7 @@ from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.generation.builder import build_puzzle, draw_positions
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.models.checkpoint import bundled_weights
-from puzzleflow.models.export import export_flow
+from puzzleflow.models.export import export_flow, quantise_graphs
 from puzzleflow.models.flow_engine import FlowEngine, read_flow
 from puzzleflow.samples import list_samples, load_sample
 from puzzleflow.solvers.flow import WEIGHTS, FlowSolver
@@ -115,12 +115,11 @@ def show(grid: Grid, puzzles: list[Puzzle], done: dict[str, Runs], sizes: dict[s
 def main() -> None:
     torch.set_num_threads(1)
     weights = Path(os.environ.get("EXPORT_WEIGHTS") or bundled_weights(WEIGHTS))
-    network = read_flow(weights)
     with tempfile.TemporaryDirectory() as folder:
         places = {"PyTorch": weights}
-        for name, int8 in (("ONNX", False), ("ONNX int8", True)):
-            places[name] = Path(folder) / name
-            export_flow(network, places[name], int8=int8)
+        places |= {name: Path(folder) / name for name in ("ONNX", "ONNX int8")}
+        export_flow(read_flow(weights), places["ONNX"])
+        quantise_graphs(places["ONNX"], places["ONNX int8"])
         sizes = {
             name: sum(f.stat().st_size for f in (path.iterdir() if path.is_dir() else [path])) / 1e6
             for name, path in places.items()

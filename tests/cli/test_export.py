@@ -17,9 +17,14 @@ from puzzleflow.models.flow_graphs import DESCRIPTION, ENCODER, STEP
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.solvers.flow import FlowSolver
 
+TINY_VIT = {
+    "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "intermediate_size": 32, "image_size": 32, "patch_size": 16,
+}  # fmt: skip
 CONFIG = replace(
-    flow_preset("tiny"), dim=24, feed_forward=48, head=(48,), positions="mlp", num_positions=6
-)
+    flow_preset("paper-supplement"), vit=TINY_VIT, dim=24, num_heads=2, num_layers=1,
+    feed_forward=32, head=(32, 16), piece_px=16, num_positions=6,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.export import export_flow
+from puzzleflow.models.export import export_flow, quantise_graphs
 from puzzleflow.models.flow_engine import TorchEngine, open_engine, read_flow
 from puzzleflow.models.flow_graphs import DESCRIPTION, ENCODER, STEP, OnnxEngine
 from puzzleflow.models.piece_tokens import PRIOR_FEATURES
@@ -98,6 +98,7 @@ def test_the_graph_sees_the_shape_of_the_grid(related: Path) -> None:
     assert not np.allclose(wide, engine.step(features, x_t, t, Grid(3, 2)), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_model_for_nine_pieces_takes_any_grid_of_nine(tmp_path: Path) -> None:
     network = model("paper")
     described = export_flow(network, tmp_path)
@@ -136,16 +137,17 @@ def test_graphs_tell_nothing_of_the_machine(related: Path) -> None:
 
 
 def test_int8_is_smaller_and_near(related: Path, tmp_path: Path) -> None:
-    network = model("related")
-    assert export_flow(network, tmp_path, int8=True).precision == "int8"
+    assert quantise_graphs(related, tmp_path).precision == "int8"
     assert (tmp_path / STEP).stat().st_size < (related / STEP).stat().st_size
     plain, rounded = OnnxEngine(related), OnnxEngine(tmp_path)
     grid = Grid(3, 3)
-    features = plain.encode(*questions(network.config, grid, 1, 0))
+    features = plain.encode(*questions(plain.config, grid, 1, 0))
     x_t, t = np.arange(9)[None], np.array([0.5], dtype=np.float32)
     exact, near = (engine.step(features, x_t, t, grid) for engine in (plain, rounded))
     assert not np.array_equal(exact, near)
     assert np.abs(exact - near).max() < 0.1 * np.ptp(exact)
+    with pytest.raises(InputError, match="its graphs are int8 already"):
+        quantise_graphs(tmp_path, tmp_path / "again")
     shutil.copy(related / DESCRIPTION, tmp_path / DESCRIPTION)
     with pytest.raises(FormatError, match=r"encoder\.onnx: a graph of another model"):
         OnnxEngine(tmp_path)  # the same weights in another precision

@@ -27,13 +27,21 @@ def export(
     The folder holds encoder.onnx, step.onnx and model.json; solve with it by
     --solver flow:weights=FOLDER. Needs the packages of the extra "export".
     """
+    from tempfile import TemporaryDirectory
+
     from puzzleflow.models.checkpoint import bundled_weights
-    from puzzleflow.models.export import export_flow
+    from puzzleflow.models.export import export_flow, quantise_graphs
     from puzzleflow.models.flow_engine import read_flow
     from puzzleflow.models.flow_graphs import ENCODER, STEP
 
     path = bundled_weights("flow.safetensors") if weights is None else weights
-    described = export_flow(read_flow(path), out, int8=int8)
+    network = read_flow(path)
+    if int8:
+        with TemporaryDirectory() as folder:
+            export_flow(network, folder)
+            described = quantise_graphs(folder, out)
+    else:
+        described = export_flow(network, out)
     for name in (ENCODER, STEP):
         megabytes = (out / name).stat().st_size / 1e6
         typer.echo(f"{out / name}: {', '.join(described.inputs[name])}; {megabytes:.1f} MB")

@@ -1,13 +1,15 @@
-"""PuzzleFlow as two ONNX graphs, see :mod:`puzzleflow.models.flow_graphs`."""
+"""From a PuzzleFlow network to a folder of two ONNX graphs, in float32 or int8."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
+import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from puzzleflow.core.errors import OutputError
+from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.files import write_bytes, write_json
 from puzzleflow.models.flow_graphs import (
@@ -54,37 +56,48 @@ class StepGraph(nn.Module):
         return self.network.logits(features, x_t, t, grid)
 
 
-def export_flow(
-    network: PuzzleFlow, folder: str | Path, *, int8: bool = False
-) -> GraphsDescription:
-    """Write both graphs and then their description; every file whole or not at all.
+def export_flow(network: PuzzleFlow, folder: str | Path) -> GraphsDescription:
+    """Write both graphs and then their description; every file whole or not at all."""
+    network = network.eval()
+    return _write(
+        Path(folder),
+        {ENCODER: lambda: _encoder(network), STEP: lambda: _step(network)},
+        config=network.config.to_dict(),
+        identity=_identity(network),
+        precision="float32",
+    )
 
-    int8  store the matrices of linear layers as 8-bit whole numbers
-    """
-    folder = Path(folder)
+
+def quantise_graphs(exported: str | Path, folder: str | Path) -> GraphsDescription:
+    """Write exported graphs once more, the matrices of their linear layers in 8 bits."""
+    exported = Path(exported)
+    described = GraphsDescription.read(exported)
+    if described.precision != "float32":
+        raise InputError(f"{exported}: its graphs are {described.precision} already")
+    return _write(
+        Path(folder),
+        {name: partial(_quantised, exported / name) for name in (ENCODER, STEP)},
+        config=described.config,
+        identity=hashlib.sha256(f"{described.identity} int8".encode()).hexdigest(),
+        precision="int8",
+    )
+
+
+def _write(
+    folder: Path, graphs: dict[str, Callable[[], Any]], config: dict[str, Any], identity: str,
+    precision: str,
+) -> GraphsDescription:  # fmt: skip
     if folder.exists() and not folder.is_dir():  # said before the work, not after it
         raise OutputError(f"cannot write {folder}: it is no folder")
-    network = network.eval()
-    precision = "int8" if int8 else "float32"
-    identity = _identity(network, precision)
     inputs, outputs = {}, {}
-    for name, build in ((ENCODER, _encoder), (STEP, _step)):
-        graph = build(network)
-        if int8:
-            graph = _quantised(graph)
+    for name, build in graphs.items():
+        graph = build()
         inputs[name] = [value.name for value in graph.graph.input]
         outputs[name] = [value.name for value in graph.graph.output]
         _tidy(graph)
         graph.metadata_props.add(key=IDENTITY, value=identity)
         write_bytes(folder / name, graph.SerializeToString())
-    described = GraphsDescription(
-        config=network.config.to_dict(),
-        identity=identity,
-        precision=precision,
-        opset=OPSET,
-        inputs=inputs,
-        outputs=outputs,
-    )
+    described = GraphsDescription(config, identity, precision, OPSET, inputs, outputs)
     write_json(folder / DESCRIPTION, described.to_dict())
     return described
 
@@ -147,27 +160,24 @@ def _graph(
     return graph
 
 
-def _quantised(graph: Any) -> Any:
+def _quantised(path: Path) -> Any:
     """Matrices as int8, activations as uint8 with ranges found at run time."""
-    import tempfile
-
-    import onnx
-
     try:
+        import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
     except ImportError as error:
         raise needs_export_extra(error) from error
     with tempfile.TemporaryDirectory() as folder, _quiet():
-        path = Path(folder) / "int8.onnx"
+        rounded = Path(folder) / path.name
         quantize_dynamic(
-            graph,
             path,
+            rounded,
             op_types_to_quantize=["MatMul", "Gemm"],
             weight_type=QuantType.QInt8,
             per_channel=True,
             reduce_range=True,  # processors without VNNI add pairs of products in 16 bits
         )
-        return onnx.load(path)
+        return onnx.load(rounded)
 
 
 def _tidy(graph: Any) -> None:
@@ -179,9 +189,9 @@ def _tidy(graph: Any) -> None:
         part.doc_string = ""
 
 
-def _identity(network: PuzzleFlow, precision: str) -> str:
-    """The same for the same weights, configuration and precision, and for no others."""
-    digest = hashlib.sha256(json.dumps([network.config.to_dict(), precision]).encode())
+def _identity(network: PuzzleFlow) -> str:
+    """The same for the same weights and configuration, and for no others."""
+    digest = hashlib.sha256(json.dumps(network.config.to_dict()).encode())
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
