@@ -30,6 +30,7 @@ BUILTIN_SOLVERS: dict[str, str] = {
     "mgc-tree": "puzzleflow.solvers.mgc_tree:MgcTreeSolver",
     "random": "puzzleflow.solvers.random:RandomSolver",
     "relational": "puzzleflow.solvers.relational:RelationalSolver",
+    "rg-lns": "puzzleflow.solvers.rg_lns:RgLnsSolver",
     "search-alpha": "puzzleflow.solvers.search_alpha:SearchAlphaSolver",
     "tabu": "puzzleflow.solvers.tabu:TabuSolver",
     "tabu-alpha": "puzzleflow.solvers.tabu:tabu_alpha",
