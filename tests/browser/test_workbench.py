@@ -87,8 +87,9 @@ def test_pin_and_solve_again(tried: Page) -> None:
 
 
 def test_the_refinement_is_a_slider(try_it: Callable[[str, str], Page]) -> None:
-    page = try_it("3 × 3", "tabu-alpha")
+    page = try_it("3 × 3", "flow")
     solved = pieces(page)
+    assert page.locator("#trace").get_attribute("max") == "20"  # the paper's steps
     page.locator("#trace").fill("0")
     expect(page.locator(".caption")).to_contain_text("Step 0")
     assert pieces(page) != solved  # the layout before the first step
