@@ -31,7 +31,7 @@ from puzzleflow.models.flow_engine import FlowEngine, read_flow
 from puzzleflow.samples import list_samples, load_sample
 from puzzleflow.solvers.flow import WEIGHTS, FlowSolver
 
-ROUNDS = {Grid(3, 3): 6, Grid(5, 5): 4}  # puzzles of each picture
+ROUNDS = {Grid(3, 3): 4, Grid(5, 5): 4}  # puzzles of each picture
 EROSION = "vae"
 
 

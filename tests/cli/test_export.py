@@ -12,8 +12,9 @@ from puzzleflow.cli.main import build_app
 from puzzleflow.core.errors import CannotSolve, InputError, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.flow_graphs import DESCRIPTION, ENCODER, STEP
+from puzzleflow.models.flow_graphs import DESCRIPTION, ENCODER, STEP, OnnxEngine
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.solvers.flow import FlowSolver
 
@@ -72,6 +73,23 @@ def test_both_engines_give_the_same_layouts(weights: Path, graphs: Path) -> None
             assert pinned is None or second.position_of[1] == 2
             layouts.add(tuple(second.position_of))
     assert len(layouts) > 2  # else there was nothing to agree on
+
+
+def test_the_folder_is_an_option_of_the_solver(graphs: Path) -> None:
+    solver = SolverSpec.parse(f"flow:weights={graphs}+steps=2").load()
+    assert isinstance(solver, FlowSolver)
+    assert isinstance(solver.engine, OnnxEngine)
+
+
+@pytest.mark.slow
+def test_int8_makes_a_vit_smaller(weights: Path, graphs: Path, tmp_path: Path) -> None:
+    words = ["export", "--weights", str(weights), "--out", str(tmp_path), "--int8"]
+    result = CliRunner().invoke(build_app(), words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "int8" in result.output
+    for name in (ENCODER, STEP):
+        assert (tmp_path / name).stat().st_size < (graphs / name).stat().st_size
+    assert OnnxEngine(tmp_path).description.precision == "int8"
 
 
 def test_other_grids_are_refused_by_both(weights: Path, graphs: Path) -> None:

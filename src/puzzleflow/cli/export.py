@@ -40,6 +40,11 @@ def export(
         with TemporaryDirectory() as folder:
             export_flow(network, folder)
             described = quantise_graphs(folder, out)
+        typer.echo(
+            "int8 is approximate and some layouts will differ: compare it with float32 on your "
+            "own puzzles by `puzzleflow bench`",
+            err=True,
+        )
     else:
         described = export_flow(network, out)
     for name in (ENCODER, STEP):

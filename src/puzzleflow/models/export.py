@@ -69,14 +69,22 @@ def export_flow(network: PuzzleFlow, folder: str | Path) -> GraphsDescription:
 
 
 def quantise_graphs(exported: str | Path, folder: str | Path) -> GraphsDescription:
-    """Write exported graphs once more, the matrices of their linear layers in 8 bits."""
+    """Write exported graphs once more, the matrices of their linear layers in 8 bits.
+
+    A convolutional encoder stays as it is: its few linear layers would lose
+    precision and gain no time.
+    """
     exported = Path(exported)
     described = GraphsDescription.read(exported)
     if described.precision != "float32":
         raise InputError(f"{exported}: its graphs are {described.precision} already")
+    is_linear = described.config.get("encoder") == "vit"
     return _write(
         Path(folder),
-        {name: partial(_quantised, exported / name) for name in (ENCODER, STEP)},
+        {
+            ENCODER: partial(_quantised if is_linear else _read, exported / ENCODER),
+            STEP: partial(_quantised, exported / STEP),
+        },
         config=described.config,
         identity=hashlib.sha256(f"{described.identity} int8".encode()).hexdigest(),
         precision="int8",
@@ -163,7 +171,6 @@ def _graph(
 def _quantised(path: Path) -> Any:
     """Matrices as int8, activations as uint8 with ranges found at run time."""
     try:
-        import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
     except ImportError as error:
         raise needs_export_extra(error) from error
@@ -177,7 +184,15 @@ def _quantised(path: Path) -> Any:
             per_channel=True,
             reduce_range=True,  # processors without VNNI add pairs of products in 16 bits
         )
-        return onnx.load(rounded)
+        return _read(rounded)
+
+
+def _read(path: Path) -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise needs_export_extra(error) from error
+    return onnx.load(path)
 
 
 def _tidy(graph: Any) -> None:
