@@ -89,7 +89,7 @@ def stored_puzzles(
             batch_size=batch,
             seed=seed,
             with_prior=with_prior,
-        )  # fmt: skip
+        )
         for split in ("train", held_out)
     )
     return train, other
