@@ -209,10 +209,10 @@ def test_what_cannot_be_written_stops_the_run_and_nothing_else_is_lost(
 
 
 def test_the_number_of_downloads_at_once_is_kept(met: Any, tmp_path: Path) -> None:
-    met.picture_s = 0.02
-    few = FetchSettings(rate_per_s=5000, concurrency=3, timeout_s=2)
+    met.picture_s = 0.1
+    few = FetchSettings(rate_per_s=5000, concurrency=3, timeout_s=10)
     collect(tmp_path, settings(met, fetch=few))
-    assert met.most_at_once == 3
+    assert 1 < met.most_at_once <= 3  # a busy machine may never have all three under way
 
 
 def test_too_small_a_collection_is_said_and_what_is_there_is_kept(met: Any, tmp_path: Path) -> None:
