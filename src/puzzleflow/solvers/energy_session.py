@@ -14,6 +14,7 @@ from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.base import allowed_placements
 
 DECODINGS = ("layout", "pieces")
+EFFORT_AGAIN = 0.5  # of sampling when somebody has pinned a piece and waits for the answer
 
 
 def check_decoding(name: str) -> str:
@@ -47,7 +48,8 @@ class EnergySession:
         started = time.perf_counter()
         energy = self._constrained(pinned, forbidden)
         layouts = minimise(energy, seed=seed, num_layouts=max(1, num_alternatives))
-        belief = posterior(energy, seed=seed, start=layouts[0])
+        effort = 1.0 if energy is self.energy else EFFORT_AGAIN
+        belief = posterior(energy, seed=seed, start=layouts[0], effort=effort)
         best = layouts[0]
         position_of = (
             most_pieces_right(belief.position_prob) if self.decode == "pieces" else best.position_of
