@@ -6,23 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import run
 
-from puzzleflow.cli.main import build_app
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.training.loop import Trainer
-
-
-def run(*words: object) -> str:
-    result = CliRunner().invoke(build_app(), [str(word) for word in words])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.fixture(scope="module")

@@ -5,21 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import run
 
-from puzzleflow.cli.main import build_app
 from puzzleflow.core.errors import InputError, OutputError, UnknownName
 from puzzleflow.generation.fragments import fragment_generator
 from puzzleflow.generation.sampling import sample_seed
 from puzzleflow.pictures import read_picture, write_picture
-
-
-def run(*words: object) -> str:
-    result = CliRunner().invoke(build_app(), [str(word) for word in words])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted_costs import everything, planted
 
 from puzzleflow.core.assignment import is_permutation
 from puzzleflow.core.grid import Direction, Grid
@@ -30,22 +31,6 @@ LAYOUTS = {
     "genetic": genetic_layout,
     "kernel": kernel_layout,
 }
-
-
-def planted(grid, seed=0, noise=0.3):
-    """Costs whose truth is ``position_of``: true seams near 1, all others near 3."""
-    rng = child_rng(seed, "planted", str(grid))
-    truth = rng.permutation(grid.num_pieces)
-    piece_at = np.argsort(truth)
-    right, down = 3 + noise * rng.normal(size=(2, grid.num_pieces, grid.num_pieces))
-    for direction, matrix in ((Direction.RIGHT, right), (Direction.DOWN, down)):
-        first, second = piece_at[grid.neighbours(direction)].T
-        matrix[first, second] = 1 + noise * rng.random(len(first))
-    return SeamCosts(right, down), truth
-
-
-def everything(grid):
-    return np.ones((grid.num_pieces, grid.num_pieces), dtype=bool)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted_costs import everything, planted
 
 from puzzleflow.core.assignment import is_permutation
 from puzzleflow.core.errors import FormatError, UnknownName
@@ -32,22 +33,6 @@ from puzzleflow.solvers.rg_lns import (
 TINY = EdgeConfig(
     piece_px=32, widths=(6, 8, 10), blocks=(0, 0, 0), side_hidden=8, side_dim=4, embedding_dim=8
 )
-
-
-def everything(grid):
-    return np.ones((grid.num_pieces, grid.num_pieces), dtype=bool)
-
-
-def planted(grid, seed=0, noise=0.3):
-    """Costs whose truth is ``position_of``: true seams near 1, all others near 3."""
-    rng = child_rng(seed, "planted", str(grid))
-    truth = rng.permutation(grid.num_pieces)
-    piece_at = np.argsort(truth)
-    right, down = 3 + noise * rng.normal(size=(2, grid.num_pieces, grid.num_pieces))
-    for direction, matrix in ((Direction.RIGHT, right), (Direction.DOWN, down)):
-        first, second = piece_at[grid.neighbours(direction)].T
-        matrix[first, second] = 1 + noise * rng.random(len(first))
-    return SeamCosts(right, down), truth
 
 
 def shifted(grid, position_of, down, right):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,6 +12,28 @@ from torch import Tensor, nn
 from puzzleflow.core.grid import Direction
 
 REACH = 3  # token columns (rows) beside a side that its descriptor sees
+
+
+@dataclass(frozen=True)
+class TrunkConfig:
+    """Sizes of encoder and side descriptors; saved beside the weights of what is built on them."""
+
+    piece_px: int = 64
+    widths: tuple[int, ...] = (32, 64, 128)
+    blocks: tuple[int, ...] = (0, 1, 2)
+    side_hidden: int = 128
+    side_dim: int = 64
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """From JSON, which knows no tuples."""
+        known: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in values.items()
+        }
+        return cls(**known)
 
 
 class ResidualBlock(nn.Module):
@@ -30,12 +55,7 @@ class ResidualBlock(nn.Module):
 class ConvEncoder(nn.Module):
     """Pieces → a map of tokens, each stage halving the resolution."""
 
-    def __init__(
-        self,
-        in_channels: int = 7,
-        widths: tuple[int, ...] = (48, 96, 192),
-        blocks: tuple[int, ...] = (0, 1, 2),
-    ) -> None:
+    def __init__(self, in_channels: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
         super().__init__()
         stages: list[nn.Module] = []
         channels = in_channels

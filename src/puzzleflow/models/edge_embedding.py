@@ -10,44 +10,27 @@ Nothing but the two pieces has a say in their distance.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction
-from puzzleflow.models.conv_encoder import REACH, ConvEncoder, side_head, void_widths
+from puzzleflow.models.conv_encoder import REACH, ConvEncoder, TrunkConfig, side_head, void_widths
 from puzzleflow.models.pixels import standardised
 
 
 @dataclass(frozen=True)
-class EdgeConfig:
+class EdgeConfig(TrunkConfig):
     """Sizes of the network; trunk and side head are those of the relational network.
 
     depth  how much of its piece a side sees, inwards from the border: at one half,
            four sides cost what two whole pieces cost
     """
 
-    piece_px: int = 64
     depth: float = 0.5
-    widths: tuple[int, ...] = (32, 64, 128)
-    blocks: tuple[int, ...] = (0, 1, 2)
-    side_hidden: int = 128
-    side_dim: int = 64
     embedding_dim: int = 128
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> EdgeConfig:
-        values = dict(values)
-        for name in ("widths", "blocks"):
-            if name in values:
-                values[name] = tuple(values[name])
-        return cls(**values)
 
 
 class EdgeEmbedding(nn.Module):

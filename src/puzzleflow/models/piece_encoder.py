@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from puzzleflow.core.errors import InputError
 from puzzleflow.models.piece_tokens import TOKENS, PieceTokens, TokenConfig
 
-VIT_PX = 224
 LEAST = -12.0  # log-probabilities below this say no more
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction
-from puzzleflow.models.conv_encoder import ConvEncoder, SideDescriptor, void_widths
+from puzzleflow.models.conv_encoder import ConvEncoder, SideDescriptor, TrunkConfig, void_widths
 from puzzleflow.models.pixels import standardised
 
 PRIOR_FEATURES = 3  # of every pair, from the colours along the outlines
@@ -17,14 +17,9 @@ TOKENS = 5  # a piece's own token, then its sides right, down, left, up
 
 
 @dataclass(frozen=True)
-class TokenConfig:
+class TokenConfig(TrunkConfig):
     """Sizes of trunk, side descriptors and tokens."""
 
-    piece_px: int = 64
-    widths: tuple[int, ...] = (32, 64, 128)
-    blocks: tuple[int, ...] = (0, 1, 2)
-    side_hidden: int = 128
-    side_dim: int = 64
     dim: int = 192
 
 

@@ -10,8 +10,7 @@ other pieces have a say in each pair.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -30,17 +29,6 @@ class RelationalConfig(TokenConfig):
     num_heads: int = 6
     num_layers: int = 4
     dropout: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> RelationalConfig:
-        values = dict(values)
-        for name in ("widths", "blocks"):
-            if name in values:
-                values[name] = tuple(values[name])
-        return cls(**values)
 
 
 @dataclass(frozen=True)
