@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.checkpoint import load_weights, restore
-from puzzleflow.models.relational import RelationalConfig, RelationalNet
+from puzzleflow.models.relational import RelationalConfig, RelationalNet, Relations
 from puzzleflow.training.loop import LoopSettings, Trainer
 from puzzleflow.training.objectives import neighbour_targets, relational_loss
 from puzzleflow.training.stream import Batch, PuzzleStream, stream_loader
@@ -59,8 +59,23 @@ def batches_of(stream: PuzzleStream, num_workers: int = 0) -> Callable[[int], It
 
 
 def _objective(network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-    in_context, isolated = network(batch.pixels(), batch.prior, batch.grid)
-    return relational_loss(in_context, isolated, batch.position_of, batch.grid)
+    return _related(network, batch)[1]
+
+
+def _related(network: nn.Module, batch: Batch) -> tuple[Relations, dict[str, Tensor]]:
+    """What the network says of a batch, and its losses."""
+    in_context, isolated = network(batch.pixels(), batch.prior, batch.world)
+    plain: Any = network
+    terms = relational_loss(
+        in_context,
+        isolated,
+        plain.positions(in_context, batch.grid),
+        batch.position_of,
+        batch.grid,
+        closed=batch.world.closed,
+        turned=batch.turned,
+    )
+    return in_context, terms
 
 
 def _by_grid(network: nn.Module, batches: list[Batch]) -> dict[str, Any]:
@@ -78,14 +93,14 @@ def validate_relations(network: nn.Module, batches: list[Batch], grid: Grid) -> 
     """Loss, share of sides whose neighbour (or frame) comes first, share of pieces likewise."""
     loss, side_hits, place_hits = 0.0, 0, 0
     for batch in batches:
-        in_context, isolated = network(batch.pixels(), batch.prior, grid)
-        terms = relational_loss(in_context, isolated, batch.position_of, grid)
+        in_context, terms = _related(network, batch)
         loss += float(terms["loss"]) * len(batch)
         for direction in Direction:
             targets = neighbour_targets(batch.position_of, grid, direction)
             hits = in_context.side_logits(direction).argmax(dim=2) == targets
             side_hits += int(hits.sum())
-        place_hits += int((in_context.position.argmax(dim=2) == batch.position_of).sum())
+        places = network.positions(in_context, grid).argmax(dim=2)  # type: ignore[operator]
+        place_hits += int((places == batch.position_of).sum())
     puzzles = sum(len(batch) for batch in batches)
     pieces = puzzles * grid.num_pieces
     return {
