@@ -87,6 +87,13 @@ class Puzzle:
         return self.conditions.is_closed and self.known_grid is not None
 
     @property
+    def closed_grid(self) -> Grid:
+        """The grid of a closed puzzle, for methods that know no other world."""
+        if not self.conditions.is_closed:
+            raise CannotSolve("this method wants every piece, upright, and no other")
+        return self.grid
+
+    @property
     def num_pieces(self) -> int:
         return len(self.pieces)
 

@@ -230,7 +230,8 @@ class RelationalNet(PieceTokens):
     def positions(self, relations: Relations, grid: Grid) -> Tensor:
         """(B, N, P) logits of every piece at every position of ``grid``."""
         shape = torch.tensor(grid.shape, device=relations.place.device)
-        return relations.place @ self.cells(shape, grid.num_pieces).T
+        cells: Tensor = self.cells(shape, grid.num_pieces)  # (P, D)
+        return relations.place @ cells.T
 
 
 def _ends(logits: Tensor, closed: bool) -> tuple[Tensor, Tensor]:

@@ -14,33 +14,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from puzzleflow.core.assignment import invert
 from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.puzzle import Layout
 from puzzleflow.core.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """Costs of a layout on ``grid``: unary (N, N), right (N, N), down (N, N).
+    """Costs of a layout of N pieces on the P cells of ``grid``, N at least P.
 
     Border costs depend on one piece and its position only, so they live
-    inside ``unary``; build with :meth:`of` to have them folded in.
+    inside ``unary``; build with :meth:`of` to have them folded in. A piece that
+    lies aside costs nothing, so what it saves is subtracted from its ``unary``.
     """
 
     grid: Grid
-    unary: FloatArray  # (N, N) piece, position
+    unary: FloatArray  # (N, P) piece, position
     right: FloatArray  # (N, N) left piece, right piece
     down: FloatArray  # (N, N) upper piece, lower piece
 
     def __post_init__(self) -> None:
-        n = self.grid.num_pieces
+        n = len(self.unary)
+        if n < self.grid.num_pieces:
+            raise ValueError(f"{n} pieces do not fill a {self.grid} grid")
         for name in ("unary", "right", "down"):
             array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
-            if array.shape != (n, n):
-                raise ValueError(f"{name} must have shape ({n}, {n}), not {array.shape}")
+            shape = (n, self.grid.num_pieces if name == "unary" else n)
+            if array.shape != shape:
+                raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
             if np.isnan(array).any():
                 raise ValueError(f"{name} holds NaN")
             object.__setattr__(self, name, array)
+
+    @property
+    def num_pieces(self) -> int:
+        return len(self.unary)
 
     @classmethod
     def of(
@@ -53,41 +61,29 @@ class Energy:
         border: FloatArray | None = None,
     ) -> Energy:
         """Compose an energy; missing terms are zero, ``border`` is (N, 4) by direction."""
-        n = grid.num_pieces
+        given = next((term for term in (unary, right, down, border) if term is not None), None)
+        n = grid.num_pieces if given is None else len(given)
         zeros = np.zeros((n, n))
-        total = zeros.copy() if unary is None else np.array(unary, dtype=np.float64)
+        total = np.zeros((n, grid.num_pieces)) if unary is None else np.array(unary, np.float64)
         if border is not None:
             for direction in Direction:
                 total[:, grid.on_frame(direction)] += np.asarray(border)[:, direction, None]
         return cls(grid, total, zeros if right is None else right, zeros if down is None else down)
 
     def of_layout(self, position_of: IntArray) -> float:
-        """E(π) of one permutation."""
-        piece_at = invert(np.asarray(position_of))
+        """E(π) of one placement that leaves no cell empty; -1 is aside."""
+        position_of = np.asarray(position_of)
+        placed = np.flatnonzero(position_of >= 0)
+        piece_at = np.empty(self.grid.num_pieces, dtype=np.int64)
+        piece_at[position_of[placed]] = placed
         rights, downs = self.grid.neighbours(Direction.RIGHT), self.grid.neighbours(Direction.DOWN)
         return float(
-            self.unary[np.arange(len(position_of)), position_of].sum()
+            self.unary[piece_at, np.arange(len(piece_at))].sum()
             + self.right[piece_at[rights[:, 0]], piece_at[rights[:, 1]]].sum()
             + self.down[piece_at[downs[:, 0]], piece_at[downs[:, 1]]].sum()
         )
 
-    def pinned(self, pins: dict[int, int]) -> Energy:
-        """The same energy with ``pins`` (piece → position) made compulsory."""
-        if not pins:
-            return self
-        unary = self.unary.copy()
-        for piece, position in pins.items():
-            kept = unary[piece, position]
-            unary[piece, :] = np.inf
-            unary[:, position] = np.inf
-            unary[piece, position] = kept if np.isfinite(kept) else 0.0
-        return Energy(self.grid, unary, self.right, self.down)
-
-    def forbidding(self, forbidden: list[tuple[int, int]]) -> Energy:
-        """The same energy with some (piece, position) placements ruled out."""
-        if not forbidden:
-            return self
-        unary = self.unary.copy()
-        pieces, positions = np.array(forbidden).T
-        unary[pieces, positions] = np.inf
-        return Energy(self.grid, unary, self.right, self.down)
+    def layout(self, position_of: IntArray) -> Layout:
+        """A layout with its energy; its grid is told where pieces may lie aside."""
+        grid = None if self.num_pieces == self.grid.num_pieces else self.grid
+        return Layout(position_of, energy=self.of_layout(position_of), grid=grid)

@@ -12,7 +12,7 @@ import torch
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
 from puzzleflow.models.pixels import to_tensor
-from puzzleflow.models.relational import RelationalConfig, RelationalNet
+from puzzleflow.models.relational import RelationalConfig, RelationalNet, World
 from puzzleflow.solvers.energy_session import EnergySession, check_decoding
 from puzzleflow.solvers.relational_energy import Terms, terms_of, weights_for
 from puzzleflow.solvers.seam_prior import seam_prior
@@ -60,5 +60,6 @@ def relate(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Terms]:
     size_px = network.config.piece_px
     priors = [seam_prior(puzzle.pieces) for puzzle in puzzles]
     pixels = torch.stack([to_tensor(puzzle.pieces, size_px) for puzzle in puzzles])
-    in_context, _ = network(pixels, torch.from_numpy(np.stack(priors)), puzzles[0].grid)
-    return terms_of(in_context, priors)
+    grid = puzzles[0].closed_grid
+    in_context, _ = network(pixels, torch.from_numpy(np.stack(priors)), World(grid))
+    return terms_of(in_context, network.positions(in_context, grid), priors)

@@ -48,16 +48,20 @@ def weights_for(grid: Grid, fitted: Mapping[str, Mapping[str, float]]) -> Energy
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Costs of one puzzle before weighting, as :class:`Energy` wants them."""
+    """Costs of one puzzle before weighting, all but ``position`` whatever the grid."""
 
-    position: FloatArray  # (N, N) piece, position
+    position: FloatArray  # (N, P) piece, position
     right: FloatArray  # (N, N)
     down: FloatArray  # (N, N)
     border: FloatArray  # (N, 4)
     colour_right: FloatArray  # (N, N) of the seam prior alone
     colour_down: FloatArray  # (N, N)
+    absent: FloatArray  # (N, 4) beyond the side lies none of the given pieces
+    stray: FloatArray  # (N,) log odds that the piece belongs to another picture
+    turn: FloatArray  # (N, 4) that the whole is turned by so many quarter turns
 
     def energy(self, grid: Grid, weights: EnergyWeights) -> Energy:
+        """The energy of a closed puzzle."""
         return Energy.of(
             grid,
             unary=weights.position * self.position,
@@ -67,8 +71,13 @@ class Terms:
         )
 
 
-def terms_of(relations: Relations, priors: Sequence[FloatArray]) -> list[Terms]:
+def terms_of(
+    relations: Relations, positions: Tensor, priors: Sequence[FloatArray], *, closed: bool = True
+) -> list[Terms]:
     """Costs of every puzzle of a batch, from its relations and seam priors (2, N, N, F).
+
+    positions  (B, N, P) logits of pieces at positions
+    closed     every position has its piece, and every piece its position
 
     A seam is explained from both sides, so its cost is the sum of both
     negative log-probabilities.
@@ -76,15 +85,20 @@ def terms_of(relations: Relations, priors: Sequence[FloatArray]) -> list[Terms]:
     sides = [
         relations.side_logits(direction).log_softmax(dim=2).clamp_min(FLOOR)
         for direction in Direction
-    ]  # each (B, N, N + 1)
-    right = -(sides[Direction.RIGHT][..., :-1] + sides[Direction.LEFT][..., :-1].mT)
-    down = -(sides[Direction.DOWN][..., :-1] + sides[Direction.UP][..., :-1].mT)
-    border = -torch.stack([side[..., -1] for side in sides], dim=2)  # (B, N, 4)
-    position = -_balanced(relations.position).clamp_min(FLOOR)
+    ]  # each (B, N, N + 2)
+    right = -(sides[Direction.RIGHT][..., :-2] + sides[Direction.LEFT][..., :-2].mT)
+    down = -(sides[Direction.DOWN][..., :-2] + sides[Direction.UP][..., :-2].mT)
+    absent, border = (
+        -torch.stack([side[..., end] for side in sides], dim=2) for end in (-2, -1)
+    )  # (B, N, 4)
+    places = _balanced(positions) if closed else positions.log_softmax(dim=2)
+    position = -places.clamp_min(FLOOR)
+    turn = -relations.turn.log_softmax(dim=2).clamp_min(FLOOR)
     return [
         Terms(
             *(np.asarray(t[b].double()) for t in (position, right, down, border)),
             *-prior[..., :2].sum(axis=-1, dtype=np.float64),
+            *(np.asarray(t[b].double()) for t in (absent, relations.stray, turn)),
         )
         for b, prior in enumerate(priors)
     ]
