@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import all_layouts, planted, random_energy
+from instances import all_layouts, constrained, planted, random_energy
 
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.grid import Grid
@@ -126,7 +126,7 @@ def test_no_scale_is_too_large_or_too_small(scale: float) -> None:
 def test_pins_are_compulsory_and_bought_at_least_cost() -> None:
     energy, truth = planted(Grid(2, 3), 0, seam=4)
     wrong = int(truth[1])
-    search = ExactSearch(energy.pinned({0: wrong}))
+    search = ExactSearch(constrained(energy, {0: wrong}))
     layouts, energies = all_layouts(energy)
     assert search.minimum == pytest.approx(energies[layouts[:, 0] == wrong].min())
     assert next(search.layouts()).position_of[0] == wrong
@@ -134,12 +134,11 @@ def test_pins_are_compulsory_and_bought_at_least_cost() -> None:
 
 
 def test_impossible_constraints_are_refused() -> None:
-    energy = random_energy(Grid(2, 2), 0).forbidding(
-        [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3)]
-    )
-    assert np.isfinite(ExactSearch(energy).minimum)
+    energy = random_energy(Grid(2, 2), 0)
+    forbidden = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3)]
+    assert np.isfinite(ExactSearch(constrained(energy, forbidden=forbidden)).minimum)
     with pytest.raises(CannotSolve, match="no layout"):
-        ExactSearch(energy.forbidding([(2, 0)]).forbidding([(2, 1)]))
+        ExactSearch(constrained(energy, forbidden=[*forbidden, (2, 0), (2, 1)]))
 
 
 def test_seam_confidence_follows_the_layout() -> None:

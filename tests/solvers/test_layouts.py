@@ -13,9 +13,9 @@ from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.components import Components
 from puzzleflow.solvers.genetic import Evolution, genetic_layout
 from puzzleflow.solvers.greedy import best_buddies_metric, greedy_layout
-from puzzleflow.solvers.growth import EMPTY, Fits, Partial, complete
 from puzzleflow.solvers.linear import linear_layout
 from puzzleflow.solvers.mgc_tree import rival_ratio, seams_by_ratio, tree_layout
+from puzzleflow.solvers.placer import EMPTY, Fits, Partial, complete
 from puzzleflow.solvers.tabu import tabu_layout
 
 

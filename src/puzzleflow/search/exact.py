@@ -18,6 +18,7 @@ from math import perm
 
 import numpy as np
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout
@@ -64,6 +65,7 @@ def _steps(rows: int, width: int, num: int) -> tuple[_Step, ...]:
     last = np.zeros((1, 0), dtype=np.int64)  # (S, min(k, width)) the latest pieces
     steps = []
     for cell in range(rows * width):
+        check_cancelled()
         unused = np.nonzero((used[:, None] & bits) == 0)[1].reshape(len(used), num - cell)
         left = last[:, -1:] if cell % width else None
         up = last[:, :1] if cell >= width else None
@@ -113,6 +115,7 @@ class ExactSearch:
         step: _Step, unary: FloatArray, across: FloatArray, along: FloatArray
     ) -> FloatArray:
         """(S, U) what each transition of one step costs."""
+        check_cancelled()
         cost: FloatArray = unary[step.piece]
         if step.left is not None:
             cost += across[step.left, step.piece]
@@ -134,6 +137,7 @@ class ExactSearch:
         # (energy of the best completion, pieces laid so far, state, cost so far)
         queue: list[tuple[float, tuple[int, ...], int, float]] = [(self.minimum, (), 0, 0.0)]
         while queue:
+            check_cancelled()
             _, laid, state, spent = heapq.heappop(queue)
             cell = len(laid)
             if cell == len(self._steps):
@@ -164,6 +168,7 @@ class ExactSearch:
         num = self.energy.num_pieces
         weights = []  # per step (S, U), 0 where a transition leads nowhere
         for cell, (step, cost) in enumerate(zip(self._steps, self._cost, strict=True)):
+            check_cancelled()
             here = self._to_go[cell][:, None]
             reduced = cost + self._to_go[cell + 1][step.after]
             reduced -= np.where(np.isfinite(here), here, 0.0)
@@ -178,6 +183,7 @@ class ExactSearch:
         across, along = np.zeros((2, num * num))
         forward = np.ones(1) / total
         for cell, (step, weight) in enumerate(zip(self._steps, weights, strict=True)):
+            check_cancelled()
             flow = forward[:, None] * weight  # (S, U)
             prob = flow * backward[cell + 1][step.after]
             piece = step.piece

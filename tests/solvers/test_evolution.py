@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.assignment import is_permutation
 from puzzleflow.core.rng import child_rng
-from puzzleflow.solvers.compiled import below, random_state, shuffle, uniform
-from puzzleflow.solvers.genetic_kernels import (
+from puzzleflow.search.compiling import below, random_state, shuffle, uniform
+from puzzleflow.solvers.evolution import (
     cost_of,
     cross_kernel,
     cross_pmx,
