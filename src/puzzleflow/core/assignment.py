@@ -103,15 +103,20 @@ def invert_rows(permutations: IntArray) -> IntArray:
     return inverse
 
 
-def check_pins(pinned: Mapping[int, int] | None, num_pieces: int) -> dict[int, int]:
+def check_pins(
+    pinned: Mapping[int, int] | None, num_pieces: int, num_cells: int | None = None
+) -> dict[int, int]:
     """Pins (piece → position) that lie in range and do not collide."""
+    num_cells = num_pieces if num_cells is None else num_cells
     try:
         pins = {int(piece): int(position) for piece, position in (pinned or {}).items()}
     except (TypeError, ValueError) as error:
         raise InputError(f"a pin joins two whole numbers, piece and position ({error})") from error
     for piece, position in pins.items():
-        if not (0 <= piece < num_pieces and 0 <= position < num_pieces):
-            raise InputError(f"pin {piece}→{position} lies outside 0..{num_pieces - 1}")
+        if not (0 <= piece < num_pieces and 0 <= position < num_cells):
+            raise InputError(
+                f"pin {piece}→{position} lies outside 0..{max(num_pieces, num_cells) - 1}"
+            )
     if len(set(pins.values())) < len(pins):
         raise NotAPermutation("two pieces are pinned to the same position")
     return pins

@@ -10,7 +10,7 @@ piece i lying on the outer frame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,22 +21,26 @@ from puzzleflow.core.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """Costs of a layout of N pieces on the P cells of ``grid``, N at least P.
+    """Costs of a layout of N candidates on the P cells of ``grid``.
 
-    Border costs depend on one piece and its position only, so they live
-    inside ``unary``; build with :meth:`of` to have them folded in. A piece that
-    lies aside costs nothing, so what it saves is subtracted from its ``unary``.
+    In a closed puzzle the candidates are the pieces, and N = P. In the open world
+    a candidate may also be one turn of a piece, or an empty place; candidates of
+    the same piece exclude each other, every cell holds one candidate, and pieces
+    that are left over lie aside. What lies aside costs nothing: what a piece would
+    cost there is subtracted from its ``unary``.
+
+    Border costs depend on one candidate and its position only, so they live
+    inside ``unary``; build with :meth:`of` to have them folded in.
     """
 
     grid: Grid
-    unary: FloatArray  # (N, P) piece, position
-    right: FloatArray  # (N, N) left piece, right piece
-    down: FloatArray  # (N, N) upper piece, lower piece
+    unary: FloatArray  # (N, P) candidate, position
+    right: FloatArray  # (N, N) left, right
+    down: FloatArray  # (N, N) upper, lower
+    piece_of: IntArray | None = None  # (N,) ascending: the piece of a candidate; None: its own
 
     def __post_init__(self) -> None:
         n = len(self.unary)
-        if n < self.grid.num_pieces:
-            raise ValueError(f"{n} pieces do not fill a {self.grid} grid")
         for name in ("unary", "right", "down"):
             array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
             shape = (n, self.grid.num_pieces if name == "unary" else n)
@@ -45,10 +49,21 @@ class Energy:
             if np.isnan(array).any():
                 raise ValueError(f"{name} holds NaN")
             object.__setattr__(self, name, array)
+        if self.num_pieces < self.grid.num_pieces:
+            raise ValueError(f"{self.num_pieces} pieces do not fill a {self.grid} grid")
+
+    @property
+    def num_candidates(self) -> int:
+        return len(self.unary)
+
+    @property
+    def pieces(self) -> IntArray:
+        """(N,) the piece of every candidate."""
+        return np.arange(len(self.unary)) if self.piece_of is None else self.piece_of
 
     @property
     def num_pieces(self) -> int:
-        return len(self.unary)
+        return int(self.pieces[-1]) + 1
 
     @classmethod
     def of(
@@ -59,16 +74,21 @@ class Energy:
         right: FloatArray | None = None,
         down: FloatArray | None = None,
         border: FloatArray | None = None,
+        piece_of: IntArray | None = None,
     ) -> Energy:
         """Compose an energy; missing terms are zero, ``border`` is (N, 4) by direction."""
-        given = next((term for term in (unary, right, down, border) if term is not None), None)
-        n = grid.num_pieces if given is None else len(given)
+        n = grid.num_pieces if unary is None else len(unary)
         zeros = np.zeros((n, n))
         total = np.zeros((n, grid.num_pieces)) if unary is None else np.array(unary, np.float64)
         if border is not None:
             for direction in Direction:
                 total[:, grid.on_frame(direction)] += np.asarray(border)[:, direction, None]
-        return cls(grid, total, zeros if right is None else right, zeros if down is None else down)
+        right, down = (zeros if seam is None else seam for seam in (right, down))
+        return cls(grid, total, right, down, piece_of)
+
+    def changed(self, unary: FloatArray) -> Energy:
+        """The same energy with other unary costs."""
+        return replace(self, unary=unary)
 
     def of_layout(self, position_of: IntArray) -> float:
         """E(π) of one placement that leaves no cell empty; -1 is aside."""
@@ -84,6 +104,6 @@ class Energy:
         )
 
     def layout(self, position_of: IntArray) -> Layout:
-        """A layout with its energy; its grid is told where pieces may lie aside."""
-        grid = None if self.num_pieces == self.grid.num_pieces else self.grid
+        """A layout (N,) of candidates with its energy; -1: not laid."""
+        grid = None if self.num_candidates == self.grid.num_pieces else self.grid
         return Layout(position_of, energy=self.of_layout(position_of), grid=grid)

@@ -41,6 +41,13 @@ def is_exact_size(grid: Grid, num_pieces: int | None = None) -> bool:
     return num_transitions(grid, num_pieces) <= MAX_TRANSITIONS
 
 
+def can_be_exact(energy: Energy) -> bool:
+    """Whether the exact methods can take ``energy``: few pieces, one candidate each."""
+    return energy.num_candidates == energy.num_pieces and is_exact_size(
+        energy.grid, energy.num_pieces
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Step:
     """The transitions that fill one cell: S states, each with U unused pieces.
@@ -88,7 +95,7 @@ class ExactSearch:
     """One energy on a small grid, its cost-to-go worked out once."""
 
     def __init__(self, energy: Energy) -> None:
-        if not is_exact_size(energy.grid, energy.num_pieces):
+        if not can_be_exact(energy):
             raise CannotSolve(f"a {energy.grid} grid is too large for exact search")
         self.energy = energy
         rows, cols = energy.grid.shape
@@ -97,7 +104,7 @@ class ExactSearch:
         if cols > rows:  # walk down the columns, so that the narrow side is the width
             cells, across, along = cells.T, along, across
         self._position = cells.ravel()  # (P,) position of the cell filled at each step
-        self._steps = _steps(*cells.shape, energy.num_pieces)
+        self._steps = _steps(*cells.shape, energy.num_candidates)
         self._cost = [
             self._transition_cost(step, unary[:, position], across, along)
             for step, position in zip(self._steps, self._position, strict=True)
@@ -141,7 +148,7 @@ class ExactSearch:
             _, laid, state, spent = heapq.heappop(queue)
             cell = len(laid)
             if cell == len(self._steps):
-                position_of = np.full(self.energy.num_pieces, -1, dtype=np.int64)
+                position_of = np.full(self.energy.num_candidates, -1, dtype=np.int64)
                 position_of[list(laid)] = self._position
                 yield self.energy.layout(position_of)
                 continue
@@ -165,7 +172,7 @@ class ExactSearch:
         """
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, not {temperature}")
-        num = self.energy.num_pieces
+        num = self.energy.num_candidates
         weights = []  # per step (S, U), 0 where a transition leads nowhere
         for cell, (step, cost) in enumerate(zip(self._steps, self._cost, strict=True)):
             check_cancelled()

@@ -13,8 +13,11 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.relational import RelationalConfig, RelationalNet, World
+from puzzleflow.solvers.base import Session
 from puzzleflow.solvers.energy_session import EnergySession, check_decoding
+from puzzleflow.solvers.open_session import OpenSession
 from puzzleflow.solvers.relational_energy import Terms, terms_of, weights_for
+from puzzleflow.solvers.relational_open import hypotheses
 from puzzleflow.solvers.seam_prior import seam_prior
 
 WEIGHTS = "relational.safetensors"
@@ -35,15 +38,28 @@ class RelationalSolver:
         self.network = RelationalNet(RelationalConfig.from_dict(config["network"]))
         restore(self.network, tensors, path).eval()
         self.fitted: dict[str, dict[str, float]] = config.get("energy", {})
+        self.fitted_open: dict[str, dict[str, float]] = config.get("open_energy", {})
         self.decode = check_decoding(decode)
 
-    def prepare(self, puzzle: Puzzle) -> EnergySession:
-        return self.prepare_many([puzzle])[0]
+    def prepare(self, puzzle: Puzzle) -> Session:
+        """Encode ``puzzle``, of the closed world or the open one."""
+        if puzzle.is_closed:
+            return self.prepare_many([puzzle])[0]
+        started = time.perf_counter()
+        found = hypotheses(self.network, puzzle, self.fitted_open)
+        return OpenSession(
+            found,
+            self.name,
+            num_pieces=puzzle.num_pieces,
+            grid=puzzle.known_grid,
+            turned=puzzle.conditions.turned,
+            prepare_s=time.perf_counter() - started,
+        )
 
     def prepare_many(self, puzzles: Sequence[Puzzle]) -> list[EnergySession]:
-        """Sessions of puzzles that share grid and piece size, encoded in one batch."""
+        """Sessions of closed puzzles that share grid and piece size, encoded in one batch."""
         started = time.perf_counter()
-        grid = puzzles[0].grid
+        grid = puzzles[0].closed_grid
         terms = relate(self.network, puzzles)
         seconds = (time.perf_counter() - started) / len(puzzles)
         return [
@@ -56,7 +72,7 @@ class RelationalSolver:
 
 @torch.inference_mode()
 def relate(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Terms]:
-    """The energy's terms of puzzles that share grid and piece size."""
+    """The energy's terms of closed puzzles that share grid and piece size."""
     size_px = network.config.piece_px
     priors = [seam_prior(puzzle.pieces) for puzzle in puzzles]
     pixels = torch.stack([to_tensor(puzzle.pieces, size_px) for puzzle in puzzles])
