@@ -38,7 +38,6 @@ def train(
     Stop a VAE run with Ctrl-C; --resume repeats the rest exactly.
     """
     from puzzleflow.core.errors import UnknownName
-    from puzzleflow.generation.fragments import list_fragment_generators
 
     folder = _read(masks, stretch=True)
     if generator == "outline":
@@ -47,7 +46,7 @@ def train(
         fit_outline_run(out, folder.masks, folder.names, seed=seed, report=typer.echo)
         return
     if generator != "vae":
-        raise UnknownName("fragment generator", generator, list_fragment_generators())
+        raise UnknownName("fragment generator to train", generator, ["outline", "vae"])
     import torch
 
     from puzzleflow.evaluation.shape_figures import draw_losses

@@ -29,7 +29,7 @@ def sample_masks(
     """
     if count < 1:
         raise InputError(f"{count} masks: expected at least one")
-    FRAGMENTS.target(name)
+    FRAGMENTS.target(name)  # an unknown name is an error before any work
     tasks = (
         (name, weights, seed, range(start, min(start + CHUNK, count)))
         for start in range(0, count, CHUNK)
