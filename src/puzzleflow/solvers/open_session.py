@@ -206,8 +206,8 @@ class OpenSession:
 
 def _aside(belief: Posterior, num_pieces: int) -> FloatArray:
     """(N,) the probability that each piece lies nowhere."""
-    placed: FloatArray = belief.position_prob[:num_pieces].sum(axis=1)
-    return np.clip(1.0 - placed, 0.0, 1.0)
+    aside: FloatArray = np.clip(1.0 - belief.position_prob[:num_pieces].sum(axis=1), 0.0, 1.0)
+    return aside
 
 
 def _shares(costs: Sequence[float]) -> FloatArray:

@@ -37,8 +37,7 @@ class RelationalSolver:
         tensors, config = load_weights(path)
         self.network = RelationalNet(RelationalConfig.from_dict(config["network"]))
         restore(self.network, tensors, path).eval()
-        self.fitted: dict[str, dict[str, float]] = config.get("energy", {})
-        self.fitted_open: dict[str, dict[str, float]] = config.get("open_energy", {})
+        self.fitted: dict[str, dict[str, dict[str, float]]] = config.get("energy", {})
         self.decode = check_decoding(decode)
 
     def prepare(self, puzzle: Puzzle) -> Session:
@@ -46,7 +45,7 @@ class RelationalSolver:
         if puzzle.is_closed:
             return self.prepare_many([puzzle])[0]
         started = time.perf_counter()
-        found = hypotheses(self.network, puzzle, self.fitted_open)
+        found = hypotheses(self.network, puzzle, self._weights(puzzle.conditions.is_complete))
         return OpenSession(
             found,
             self.name,
@@ -61,13 +60,15 @@ class RelationalSolver:
         started = time.perf_counter()
         grid = puzzles[0].closed_grid
         terms = relate(self.network, puzzles)
+        weights = weights_for(grid, self._weights(complete=True))
         seconds = (time.perf_counter() - started) / len(puzzles)
         return [
-            EnergySession(
-                t.energy(grid, weights_for(grid, self.fitted)), self.name, self.decode, seconds
-            )
-            for t in terms
+            EnergySession(t.energy(grid, weights), self.name, self.decode, seconds) for t in terms
         ]
+
+    def _weights(self, complete: bool) -> dict[str, dict[str, float]]:
+        """Weights of the energy by grid."""
+        return self.fitted.get("closed" if complete else "open", {})
 
 
 @torch.inference_mode()

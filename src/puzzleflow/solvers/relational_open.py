@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from puzzleflow.core.errors import NotAGrid
-from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.pixels import to_tensor
@@ -70,10 +70,25 @@ class Encoded:
         return in_context, isolated, priors
 
 
-def hypotheses(
-    network: RelationalNet, puzzle: Puzzle, fitted: Mapping[str, Mapping[str, float]]
-) -> list[Hypothesis]:
-    """Every grid and every way of turning that is worth looking at, with its energy."""
+Fitted = Mapping[str, Mapping[str, float]]
+
+
+def open_terms(network: RelationalNet, puzzle: Puzzle) -> tuple[Terms, int]:
+    """Terms of upright pieces on a known grid, and how many empty places there may be."""
+    encoded = Encoded.of(network, puzzle)
+    world = World(puzzle.grid, puzzle.conditions.is_complete)
+    relations, _, priors = encoded.relations([np.arange(puzzle.num_pieces)], world)
+    with torch.inference_mode():
+        positions = network.positions(relations, puzzle.grid)
+    (terms,) = terms_of(relations, positions, priors, closed=world.closed)
+    return terms, _num_empty(puzzle.grid, puzzle)
+
+
+def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[Hypothesis]:
+    """Every grid and every way of turning that is worth looking at, with its energy.
+
+    fitted  weights of the energy by grid, of the closed world where the puzzle is complete
+    """
     encoded = Encoded.of(network, puzzle)
     grids = possible_grids(puzzle)
     turnings = (
@@ -134,7 +149,7 @@ def _turnings(
     encoded: Encoded,
     puzzle: Puzzle,
     grids: Sequence[Grid],
-    fitted: Mapping[str, Mapping[str, float]],
+    fitted: Fitted,
 ) -> list[IntArray]:
     """The likeliest turns (N,) of all pieces, each turned as a whole in four ways."""
     every = np.arange(encoded.num_turns * puzzle.num_pieces)
@@ -149,12 +164,8 @@ def _turnings(
         weights = weights_for(grid, fitted)
         parts = terms.parts(grid, None if puzzle.conditions.is_complete else num_empty)
         energy = parts.energy(weights)
-        piece_of = np.concatenate(
-            [
-                every // encoded.num_turns,
-                puzzle.num_pieces + np.arange(energy.num_candidates - len(every)),
-            ]
-        )
+        empty = np.arange(energy.num_candidates - len(every))
+        piece_of = np.concatenate([every // encoded.num_turns, puzzle.num_pieces + empty])
         energy = Energy(grid, energy.unary, energy.right, energy.down, piece_of)
         for layout in minimise(energy, seed=0, num_layouts=NUM_TURNINGS):
             laid = np.flatnonzero(layout.position_of[: len(every)] >= 0)

@@ -18,7 +18,6 @@ from puzzleflow.search import posterior
 from puzzleflow.search.posterior import Posterior
 from puzzleflow.solvers.relational_energy import WEIGHTS, EnergyWeights, Parts
 
-
 LOWEST = np.array([-np.inf if name in ("gap", "aside") else 0.0 for name in WEIGHTS])
 
 
@@ -52,7 +51,8 @@ def expected(parts: Parts, belief: Posterior) -> FloatArray:
         (parts.right, belief.right_prob),
         (parts.down, belief.down_prob),
     )
-    return np.sum([np.tensordot(part, prob, axes=2) for part, prob in pairs], axis=0)
+    total: FloatArray = np.sum([np.tensordot(part, prob, axes=2) for part, prob in pairs], axis=0)
+    return total
 
 
 def fit_weights(
