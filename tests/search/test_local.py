@@ -224,13 +224,15 @@ def test_compiled_loops_agree_with_trying_every_layout(seed: int) -> None:
     assert np.abs(counts[0] / 20_000 - position_prob).max() < 0.05
 
 
-@pytest.mark.parametrize("num_pins", [1, 2, 4])
-def test_true_pins_never_hide_the_planted_layout(num_pins: int) -> None:
-    for seed in range(8):
-        energy, truth = planted(Grid(5, 5), seed, seam=2.2, place=0.5)
-        pins = {piece: int(truth[piece]) for piece in range(num_pins)}
-        (best,) = search(constrained(energy, pins), seed=seed)
-        assert best.energy <= energy.of_layout(truth) + 1e-9
+@pytest.mark.parametrize(
+    ("num_pins", "seed"), [(1, 7), (1, 13), (1, 28), (2, 22), (2, 34), (2, 37), (2, 41), (2, 42)]
+)
+def test_true_pins_do_not_lead_away_from_the_planted_layout(num_pins: int, seed: int) -> None:
+    """Hard cases: with the effort of a search without pins, all of them were missed."""
+    energy, truth = planted(Grid(5, 5), seed, seam=2.1, place=0.5)
+    pins = {piece: int(truth[piece]) for piece in range(num_pins)}
+    (best,) = search(constrained(energy, pins), seed=0)
+    assert best.energy <= energy.of_layout(truth) + 1e-9
 
 
 def test_importing_the_library_loads_neither_numba_nor_scipy() -> None:
