@@ -29,15 +29,11 @@ from puzzleflow.search.posterior import Posterior
 MAX_TRANSITIONS = 3_100_000  # a 3x4 grid has 3,041,280
 
 
-def num_transitions(grid: Grid) -> int:
-    """How much work the exact methods do on ``grid``."""
-    width = min(grid.shape)
-    return perm(grid.num_pieces, width + 1) << max(grid.num_pieces - width - 1, 0)
-
-
 def is_exact_size(grid: Grid) -> bool:
     """Whether ``grid`` is small enough for the exact methods (3x4, 2x6, 1x15)."""
-    return num_transitions(grid) <= MAX_TRANSITIONS
+    width = min(grid.shape)
+    num_transitions = perm(grid.num_pieces, width + 1) << max(grid.num_pieces - width - 1, 0)
+    return num_transitions <= MAX_TRANSITIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,13 +193,7 @@ class ExactSearch:
         seams = across.reshape(num, num), along.reshape(num, num)
         grid = self.energy.grid
         right_prob, down_prob = seams[::-1] if grid.cols > grid.rows else seams
-        return Posterior(
-            grid,
-            position_prob,
-            right_prob,
-            down_prob,
-            log_partition=float(np.log(total) - self.minimum / temperature),
-        )
+        return Posterior(grid, position_prob, right_prob, down_prob)
 
 
 def _count(bins: IntArray, weights: FloatArray, num_bins: int) -> FloatArray:

@@ -18,19 +18,12 @@ class Posterior:
     position_prob  (N, N) probability of piece (row) at position (column)
     right_prob     (N, N) probability that the second piece lies directly right of the first
     down_prob      (N, N) probability that the second piece lies directly below the first
-    log_partition  log Σ exp(−E / T), or None where it was sampled, not summed
     """
 
     grid: Grid
     position_prob: FloatArray
     right_prob: FloatArray
     down_prob: FloatArray
-    log_partition: float | None = None
-
-    @property
-    def is_exact(self) -> bool:
-        """Summed over every layout, not estimated from samples."""
-        return self.log_partition is not None
 
     def confidence(self, position_of: IntArray) -> FloatArray:
         """(N,) probability that each piece lies where ``position_of`` puts it."""
