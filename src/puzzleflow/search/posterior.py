@@ -36,3 +36,17 @@ class Posterior:
             self.right_prob[cells[:, :-1], cells[:, 1:]],
             self.down_prob[cells[:-1], cells[1:]],
         )
+
+
+def most_pieces_right(position_prob: FloatArray) -> IntArray:
+    """The permutation with the greatest expected number of pieces at their place.
+
+    For the accuracy of single pieces (AA); the layout of lowest energy is the
+    one most likely to be right as a whole (PA). Placements of probability 0,
+    such as forbidden ones, are never used.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    gain = np.where(position_prob > 0, position_prob, -float(len(position_prob)))
+    _, position_of = linear_sum_assignment(gain, maximize=True)
+    return position_of.astype(np.int64)  # type: ignore[no-any-return]
