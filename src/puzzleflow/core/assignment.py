@@ -81,14 +81,6 @@ def as_permutations(position_of: ArrayLike, num_pieces: int) -> IntArray:
     return array
 
 
-def is_permutation(position_of: ArrayLike) -> bool:
-    """Whether the whole numbers 0..N-1 all appear, each once, in a flat array."""
-    array = np.asarray(position_of)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        return False
-    return bool(np.array_equal(np.sort(array), np.arange(len(array))))
-
-
 def invert(permutation: IntArray) -> IntArray:
     """``position_of`` ↔ ``piece_at``: each is the inverse of the other."""
     inverse = np.empty_like(permutation)
