@@ -88,6 +88,51 @@ def fragment_figure(fragments: FragmentSet, *, captions: bool = True) -> ByteArr
     return tile([caption(heap, f"{fragments.num_pieces} fragments"), caption(truth, told)], 2)
 
 
+def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> ByteArray:
+    """The picture with one centred line of text below it, shortened to fit."""
+    height, width = picture.shape[:2]
+    size_px = int(np.clip(width / 18, 11, 28))
+    font = ImageFont.load_default(size_px)
+    while len(text) > 1 and font.getlength(text) > width:
+        text = text.removesuffix("…")[:-1] + "…"
+    page = Image.new("RGB", (width, height + round(1.9 * size_px)), background)
+    page.paste(Image.fromarray(picture), (0, 0))
+    draw = ImageDraw.Draw(page)
+    draw.text((width / 2, height + 1.0 * size_px), text, fill=INK, font=font, anchor="mm")
+    return np.array(page)
+
+
+def _thumbnail(puzzle: Puzzle, position_of: IntArray | None, tile_px: int) -> ByteArray:
+    pieces = puzzle.pieces
+    if position_of is None:
+        truth = puzzle.truth
+        position_of = np.arange(puzzle.num_pieces) if truth is None else truth
+    elif puzzle.truth is not None:
+        width_px = max(1, round(1.2 * max(_laid_px(puzzle)) / tile_px))  # about 1 px when small
+        pieces = mark(pieces, position_of == puzzle.truth, width_px=width_px)
+    return _fit(board(lay(pieces, position_of, puzzle.grid)), tile_px)
+
+
+def _laid_px(puzzle: Puzzle) -> tuple[int, int]:
+    """(height, width) in pixels of the puzzle when laid."""
+    height, width = puzzle.piece_px
+    return puzzle.grid.rows * height, puzzle.grid.cols * width
+
+
+def _enlarge(picture: ByteArray, factor: int) -> ByteArray:
+    return picture.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def _fit(picture: ByteArray, side_px: int) -> ByteArray:
+    """The picture with a longer side of ``side_px``."""
+    return _scaled(picture, side_px / max(picture.shape[:2]))
+
+
+def _scaled(picture: ByteArray, scale: float) -> ByteArray:
+    height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
+    return resize(picture, height, width)
+
+
 @dataclass(frozen=True)
 class Case:
     """One layout on a sheet: a place in ``Results.records`` and what is said below it."""
@@ -143,48 +188,3 @@ def _case_caption(results: Results, place: int) -> str:
     name = f" ({record.puzzle_id})" if record.puzzle_id else ""
     shares = (f"{metric} {100 * results.shares[metric][place]:.0f}" for metric in ("AA", "SRA"))
     return f"puzzle {record.index}{name}: {', '.join(shares)}"
-
-
-def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> ByteArray:
-    """The picture with one centred line of text below it, shortened to fit."""
-    height, width = picture.shape[:2]
-    size_px = int(np.clip(width / 18, 11, 28))
-    font = ImageFont.load_default(size_px)
-    while len(text) > 1 and font.getlength(text) > width:
-        text = text.removesuffix("…")[:-1] + "…"
-    page = Image.new("RGB", (width, height + round(1.9 * size_px)), background)
-    page.paste(Image.fromarray(picture), (0, 0))
-    draw = ImageDraw.Draw(page)
-    draw.text((width / 2, height + 1.0 * size_px), text, fill=INK, font=font, anchor="mm")
-    return np.array(page)
-
-
-def _thumbnail(puzzle: Puzzle, position_of: IntArray | None, tile_px: int) -> ByteArray:
-    pieces = puzzle.pieces
-    if position_of is None:
-        truth = puzzle.truth
-        position_of = np.arange(puzzle.num_pieces) if truth is None else truth
-    elif puzzle.truth is not None:
-        width_px = max(1, round(1.2 * max(_laid_px(puzzle)) / tile_px))  # about 1 px when small
-        pieces = mark(pieces, position_of == puzzle.truth, width_px=width_px)
-    return _fit(board(lay(pieces, position_of, puzzle.grid)), tile_px)
-
-
-def _laid_px(puzzle: Puzzle) -> tuple[int, int]:
-    """(height, width) in pixels of the puzzle when laid."""
-    height, width = puzzle.piece_px
-    return puzzle.grid.rows * height, puzzle.grid.cols * width
-
-
-def _enlarge(picture: ByteArray, factor: int) -> ByteArray:
-    return picture.repeat(factor, axis=0).repeat(factor, axis=1)
-
-
-def _fit(picture: ByteArray, side_px: int) -> ByteArray:
-    """The picture with a longer side of ``side_px``."""
-    return _scaled(picture, side_px / max(picture.shape[:2]))
-
-
-def _scaled(picture: ByteArray, scale: float) -> ByteArray:
-    height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
-    return resize(picture, height, width)

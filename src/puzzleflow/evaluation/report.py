@@ -32,16 +32,6 @@ MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
-class Part:
-    """One table of the page and what is to be said before it."""
-
-    name: str
-    title: str
-    table: list[list[str]]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Sheet:
     """Some layouts of a solver as WebP, and what each of them is, in their order."""
 
@@ -88,66 +78,24 @@ def write_report(bench: Bench, report: Report) -> list[Path]:
     return [*(out / name for name in names), *written]
 
 
-def parts_of(report: Report) -> list[Part]:
-    """What the pages show, in their order."""
-    parts = [
-        Part(
-            "accuracy",
-            "Accuracy",
-            tables.accuracy_table(report),
-            "In brackets: 95 % bootstrap intervals over puzzles. Where all puzzles agree (none "
-            "solved, all solved) the interval shrinks to a point and says nothing about puzzles "
-            "not seen.",
-        )
-    ]
-    if reasons := refusals(report.results):
-        note = "A puzzle that a solver refused or crashed on counts as nothing right."
-        table = [["solver", "puzzles", "reason"], *reasons]
-        parts.append(Part("refused", "Puzzles without an answer", table, note))
-    if name := report.published_table:
-        parts.append(
-            Part(
-                "published",
-                "Published figures: other data",
-                tables.published_table(report),
-                f"Published figures of {name}. **Other data**: these rows were measured by their "
-                f"authors on the original {name} test set (single runs, no intervals), ours above "
-                "on the puzzles of this run. They give orientation; they are not a comparison.",
-            )
-        )
-    parts.append(Part("failures", "How layouts fail", tables.failure_table(report)))
-    if report.comparisons:
-        parts.append(
-            Part(
-                "comparison",
-                "Paired comparison",
-                tables.comparison_table(report),
-                "First minus second on the same puzzles, with 95 % intervals of the paired "
-                "difference; * marks an interval without zero. McNemar's exact test asks whether "
-                "the puzzles that only one of the two solved could be the toss of a coin.",
-            )
-        )
-    parts.append(
-        Part(
-            "cost",
-            "Cost",
-            tables.cost_table(report),
-            "Wall-clock seconds of prepare and solve in one thread, without loading the solver; "
-            "memory that a puzzle needed on top of what its worker held (measured on the first "
-            "puzzles of each worker), and the largest worker in all. Other processes on the "
-            "machine make times longer, never shorter.",
-        )
-    )
-    return parts
+def tables_of(report: Report) -> dict[str, list[list[str]]]:
+    """What the pages show, in their order; ``templates/bench_parts.md`` says what they are."""
+    reasons = refusals(report.results)
+    found = {
+        "accuracy": tables.accuracy_table(report),
+        "refused": reasons and [["solver", "puzzles", "reason"], *reasons],
+        "published": tables.published_table(report) if report.published_table else [],
+        "failures": tables.failure_table(report),
+        "comparison": tables.comparison_table(report) if report.comparisons else [],
+        "cost": tables.cost_table(report),
+    }
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def as_markdown(report: Report) -> str:
     """The whole report as one Markdown page."""
-    lines = ["# Benchmark", "\n".join(f"- {name}: {value}" for name, value in report.facts.items())]
-    for part in parts_of(report):
-        table = tables.markdown_table(part.table)
-        lines += [f"## {part.title}", *([part.note] if part.note else []), table]
-    return "\n\n".join(lines) + "\n"
+    shown = tables_of(report)
+    return render("bench.md", report=report, tables=shown, markdown=tables.markdown_table)
 
 
 def as_html(report: Report, sheets: Sequence[Sheet]) -> str:
@@ -158,7 +106,7 @@ def as_html(report: Report, sheets: Sequence[Sheet]) -> str:
     return render(
         "bench.html",
         report=report,
-        parts=parts_of(report),
+        tables=tables_of(report),
         cases=cases,
         metrics=list(SHOWN),
         classes=CLASSES,

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from puzzleflow.core.canvas import tile
 from puzzleflow.core.types import BoolArray
 from puzzleflow.evaluation.charts import COLOURS, coloured, empty_chart, save_chart
-from puzzleflow.evaluation.tables import markdown_table
 from puzzleflow.files import write_json, write_text
 from puzzleflow.generation.fidelity import (
     Distance,
@@ -135,60 +134,12 @@ def as_markdown(report: ShapeReport, figures: list[str], notes: Mapping[str, Any
         "validation.md",
         report=report,
         notes=notes,
-        features=markdown_table(_feature_table(report)),
-        distances=markdown_table(_distance_table(report)),
-        spread=markdown_table(_spread_table(report)),
+        features=FEATURES,
+        edge_features=EDGE_FEATURES,
+        number=lambda value: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}",
+        quantiles=_quantiles,
         figures={Path(figure).stem: figure for figure in figures},
     )
-
-
-def _feature_table(report: ShapeReport) -> list[list[str]]:
-    rows = [["feature", "group", "mean ± sd", "median", "min–max", "IQR", "difference"]]
-    for feature in FEATURES:
-        rows.append([feature, "real", *_cells(report.real_summary[feature]), ""])
-        for name, group in report.groups.items():
-            difference = f"{group.distance[feature].difference_percent:+.1f} %"
-            rows.append(["", name, *_cells(group.summary[feature]), difference])
-    return rows
-
-
-def _cells(row: Summary) -> list[str]:
-    def number(value: float) -> str:
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-    return [
-        f"{number(row.mean)} ± {number(row.sd)}",
-        number(row.median),
-        f"{number(row.minimum)}–{number(row.maximum)}",
-        number(row.iqr),
-    ]
-
-
-def _distance_table(report: ShapeReport) -> list[list[str]]:
-    rows = [["feature", *(f"{kind} {name}" for name in report.groups for kind in ("KS", "W"))]]
-    for feature in FEATURES:
-        cells = [feature + ("*" if feature in EDGE_FEATURES else "")]
-        for group in report.groups.values():
-            distance = group.distance[feature]
-            cells += [f"{distance.ks:.3f}", f"{distance.wasserstein:.3g}"]
-        rows.append(cells)
-    return rows
-
-
-def _spread_table(report: ShapeReport) -> list[list[str]]:
-    head = ["group", "precision", "coverage", "PC1 + PC2"]
-    rows = [[*head, "IoU median", "95 %", "99 %", "max"]]
-    if report.real_nearest is not None:
-        rows.append(["real (held out)", "", "", "", *_iou_cells(report.real_nearest)])
-    for name, group in report.groups.items():
-        shares = [f"{share:.3f}" for share in (group.spread.precision, group.spread.coverage)]
-        variance = f"{100 * group.projection.explained[:2].sum():.1f} %"
-        rows.append([name, *shares, variance, *_iou_cells(group.nearest)])
-    return rows
-
-
-def _iou_cells(values: NDArray[np.float64]) -> list[str]:
-    return [f"{value:.3f}" for value in (_quantiles(values) or {}).values()]
 
 
 def draw_figures(folder: Path, report: ShapeReport, samples: Mapping[str, BoolArray]) -> list[str]:

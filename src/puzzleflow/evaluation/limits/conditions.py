@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -100,21 +99,33 @@ class Plan:
         fewer = self.num_puzzles * 9 // grid.num_pieces
         return min(self.num_puzzles, max(LEAST_PUZZLES, fewer))
 
-    def cut(self, label: str, pool: PictureSet, **how: Any) -> Condition:
-        """Pictures of ``pool`` on the first base grid with the masks of the plan, unless ``how``:
+    def cut(
+        self,
+        label: str,
+        pool: PictureSet,
+        *,
+        grid: Grid | None = None,
+        erosion: str | None = None,
+        pictures: tuple[Surveyed, ...] | None = None,
+        copies: int | None = None,
+        series: str = "",
+        name: str = "",
+    ) -> Condition:
+        """Pictures of ``pool`` on the first base grid with the masks of the plan, or others.
 
-        grid, erosion  others than those
-        pictures       of the pool, by default all
-        copies         puzzles of every picture; without it one of as many as the grid allows
-        series, name   of the curve and of the folder, by default from the masks
+        pictures  of the pool, by default all
+        copies    puzzles of every picture; without it one of as many as the grid allows
+        series    of the curve
+        name      of the folder, by default from the masks
         """
-        grid, erosion = how.get("grid", self.base_grids[0]), how.get("erosion", self.erosion)
-        name = str(how.get("name", erosion_label(erosion))).replace(":", "@")
-        name = f"{grid}-{re.sub(r'[^A-Za-z0-9._=+-]', '_', name)}"
-        count, copies = (None, how["copies"]) if "copies" in how else (self.count(grid), 1)
-        pictures = how.get("pictures", pool.pictures)[:count]
-        request = Request(name, grid, self.piece_px, erosion, self.seed, per_picture=copies)
-        return Condition(label, pool.folder, pictures, request, how.get("series", ""))
+        grid, erosion = grid or self.base_grids[0], erosion or self.erosion
+        taken = pool.pictures if pictures is None else pictures
+        if copies is None:
+            taken = taken[: self.count(grid)]
+        stem = (name or erosion_label(erosion)).replace(":", "@")
+        folder = f"{grid}-{re.sub(r'[^A-Za-z0-9._=+-]', '_', stem)}"
+        request = Request(folder, grid, self.piece_px, erosion, self.seed, per_picture=copies or 1)
+        return Condition(label, pool.folder, taken, request, series)
 
 
 @dataclass(frozen=True)
@@ -131,7 +142,6 @@ class Section:
     title: str
     make: Callable[[Plan, PictureSet, PictureSet], Iterable[Condition]]
     head: str
-    note: str = ""
     columns: tuple[str, ...] = ()
     chart: str = "dots"
 
@@ -180,48 +190,19 @@ def _samples(plan: Plan, given: PictureSet, samples: PictureSet) -> Iterable[Con
             yield plan.cut(f"given pictures, {grid}", given, grid=grid)
 
 
+def _base_grids(plan: Plan, given: PictureSet, _: PictureSet) -> Iterable[Condition]:
+    return [plan.cut(str(grid), given, grid=grid) for grid in plan.base_grids]
+
+
+def _grids(plan: Plan, given: PictureSet, _: PictureSet) -> Iterable[Condition]:
+    return [plan.cut(str(grid), given, grid=grid) for grid in plan.grids]
+
+
 SECTIONS = {
-    "calibration": Section(
-        "Can its confidence be trusted?",
-        lambda plan, given, _: [plan.cut(str(grid), given, grid=grid) for grid in plan.base_grids],
-        head="grid",
-        chart="",
-    ),
-    "kind": Section(
-        "By kind of picture",
-        _kinds,
-        head="kind",
-        note="The same grid and masks on different kinds of pictures.",
-    ),
-    "gap": Section(
-        "By width of the gap",
-        _gaps,
-        head="gap",
-        columns=("masks", "kept %"),
-        chart="kept",
-        note="The same pictures, permutations and outlines; only the outlines move inward (wider "
-        f"gaps) or outward. Dotted: the masks as they are made, and the {PAPER_KEPT:g} % that the "
-        "paper's fragments keep. *straight*: square pieces with straight gaps (`fixed:PX`) "
-        "instead.",
-    ),
-    "grid": Section(
-        "By number of pieces",
-        lambda plan, given, _: [plan.cut(str(grid), given, grid=grid) for grid in plan.grids],
-        head="grid",
-        columns=("picture px",),
-        chart="line",
-        note="Pieces have the same size in pixels on every grid, so pictures are enlarged for the "
-        "larger ones. *Picture px* says how many of their own pixels lie behind the side of a "
-        "piece (median): beyond it a piece is larger, not sharper. A gap is a share of the cell, "
-        "so on a larger grid it hides fewer of the picture's own pixels: single seams become "
-        "easier while there are more of them. Larger grids have fewer puzzles; chance puts one "
-        "piece of each puzzle in its place.",
-    ),
-    "samples": Section(
-        "On the Met sample pictures",
-        _samples,
-        head="pictures",
-        note="The bundled pictures of the Met (several puzzles each; intervals over pictures) "
-        "beside the pictures given.",
-    ),
+    "calibration": Section("Can its confidence be trusted?", _base_grids, "grid", chart=""),
+    "kind": Section("By kind of picture", _kinds, "kind"),
+    "gap": Section("By width of the gap", _gaps, "gap", ("masks", "kept %"), "kept"),
+    "grid": Section("By number of pieces", _grids, "grid", ("picture px",), "line"),
+    "samples": Section("On the Met sample pictures", _samples, "pictures"),
 }
+"""What the report asks; ``templates/limits.md`` has a note on each."""
