@@ -8,13 +8,13 @@ from jinja2 import UndefinedError
 
 from puzzleflow.pages import data_uri, render
 
-PART = {"name": "accuracy", "title": "T", "note": "", "table": [["solver"], ["<b>&"]]}
+TABLES = {"accuracy": [["solver"], ["<b>&"]]}
 
 
 def test_html_is_escaped() -> None:
-    report = {"facts": {"<i>": '"x"'}, "results": [], "estimates": {}}
+    report = {"facts": {"<i>": '"x"'}, "results": [], "estimates": {}, "published_table": "T"}
     page = render(
-        "bench.html", report=report, parts=[PART], cases={}, metrics=["PA"], classes=["solved"]
+        "bench.html", report=report, tables=TABLES, cases={}, metrics=["PA"], classes=["solved"]
     )
     assert "&lt;b&gt;&amp;" in page
     assert "&lt;i&gt;" in page
