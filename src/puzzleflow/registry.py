@@ -1,16 +1,24 @@
-"""Things by name: import strings of this package, entry points of others.
+"""Things by name: import strings of this package, entry points of others, files of one's own.
 
 Listing the names loads nothing; a thing is imported when it is first asked for.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
+from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from puzzleflow.core.errors import InputError, UnknownName
+
+FILE = re.compile(r"[^=]+\.py:[A-Za-z_]\w*")  # a name that is a file and what to take from it
 
 
 @dataclass(frozen=True)
@@ -26,7 +34,9 @@ class Registry:
         return sorted(self._known())
 
     def target(self, name: str) -> str:
-        """The import string of ``name``."""
+        """The import string of ``name``; ``path/to/file.py:attribute`` is one itself."""
+        if FILE.fullmatch(name):
+            return name
         known = self._known()
         if name not in known:
             raise UnknownName(self.what, name, known)
@@ -35,12 +45,12 @@ class Registry:
     def load(self, name: str) -> Any:
         """The class or function behind ``name``."""
         target = self.target(name)
-        module_name, _, attribute = target.partition(":")
+        module, _, attribute = target.rpartition(":") if ":" in target else (target, "", "")
         try:
-            found: Any = import_module(module_name)
+            found: Any = _run(Path(module)) if module.endswith(".py") else import_module(module)
             for part in attribute.split("."):
                 found = getattr(found, part)
-        except (ImportError, AttributeError) as error:
+        except (ImportError, AttributeError, OSError, SyntaxError) as error:
             raise InputError(
                 f"{self.what} {name!r} cannot be loaded from {target}: {error}"
             ) from error
@@ -57,3 +67,14 @@ class Registry:
                 )
             known[entry.name] = entry.value
         return known
+
+
+def _run(file: Path) -> ModuleType:
+    """The module that ``file`` makes now; a file that changed is run as it is."""
+    name = f"{file.stem}_{blake2b(str(file.resolve()).encode(), digest_size=4).hexdigest()}"
+    spec = spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -16,6 +16,7 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.journal import JournalFile, read_journal
 
 VERSION = 1
+MADE_WITH = {"code", "weights"}  # in the heading: results made otherwise are made again
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Heading:
-    """What a journal belongs to: solver, seed and data."""
+    """What a journal belongs to: solver, seed and data, and digests of what the solver is."""
 
     solver: str
     seed: int
     data: str
+    code: str = ""
+    weights: str = ""
     version: int = VERSION
 
 
@@ -63,6 +66,11 @@ class Journal:
     def read(self) -> dict[int, Record]:
         """Records by puzzle index; empty if there is no journal yet."""
         return {record.index: record for record in self._parse(read_journal(self.path))}
+
+    def changes(self) -> set[str]:
+        """Where the stored heading differs from this run's; nothing without a journal."""
+        stored, ours = next(iter(read_journal(self.path)), None), asdict(self.heading)
+        return set() if stored is None else {key for key in ours if stored.get(key) != ours[key]}
 
     def __enter__(self) -> Journal:
         """Take the file for this process alone and make the heading."""

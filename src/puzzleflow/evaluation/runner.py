@@ -13,8 +13,8 @@ from uuid import uuid4
 import numpy as np
 
 from puzzleflow.core.errors import InputError, OutputError
-from puzzleflow.evaluation.journal import Heading, Journal, Record
-from puzzleflow.evaluation.results import Results, Truth, score_records
+from puzzleflow.evaluation.journal import MADE_WITH, Heading, Journal, Record
+from puzzleflow.evaluation.results import Results, Truth, read_truths, score_records
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
 from puzzleflow.parallel import bounded_map
@@ -49,29 +49,37 @@ class Bench:
 
     @cached_property
     def truths(self) -> list[Truth]:
-        """The truth of every puzzle that is run, without reading pixels where possible."""
-        shared, grid = self.source.truths(), self.source.grid
-        truths = []
-        for index in range(self.num_puzzles):
-            if shared is not None and grid is not None:
-                position_of, puzzle_grid = np.asarray(shared[index], dtype=np.int64), grid
-            else:
-                puzzle = self.source.read(index)
-                if puzzle.truth is None:
-                    raise InputError(f"{self.source.path}: puzzle {index} has no truth")
-                position_of, puzzle_grid = puzzle.truth, puzzle.grid
-            given = tuple(sorted(self.source.pins(index).values()))
-            truths.append(Truth(position_of, puzzle_grid, given))
-        return truths
+        """The truth of every puzzle that is run."""
+        return read_truths(self.source, self.num_puzzles)
 
     @cached_property
     def fingerprint(self) -> str:
         return data_fingerprint(self.source)
 
+    @cached_property
+    def digests(self) -> dict[SolverSpec, dict[str, str]]:
+        return {spec: spec.digests() for spec in self.specs}
+
     def journal(self, spec: SolverSpec) -> Journal:
         """The file in which the results of one solver are kept."""
         path = self.out / "journal" / f"{spec.file_stem}.jsonl"
-        return Journal(path, Heading(spec.label, self.seed, self.fingerprint))
+        made_with = self.digests[spec]
+        heading = Heading(
+            spec.label, self.seed, self.fingerprint, made_with["code"], made_with["weights"]
+        )
+        return Journal(path, heading)
+
+    def outdated(self) -> dict[str, str]:
+        """Solvers whose stored results were made otherwise, and what has changed since.
+
+        :meth:`stream` runs them again.
+        """
+        changes = {spec.label: self.journal(spec).changes() for spec in self.specs}
+        return {
+            label: " and ".join(sorted(changed))
+            for label, changed in changes.items()
+            if changed and changed <= MADE_WITH
+        }
 
     def stream(
         self, *, num_workers: int = 1, fresh: bool = False
@@ -79,14 +87,16 @@ class Bench:
         """Every record, those of earlier runs first; solves what the journals lack.
 
         A record is in its journal before it is handed out. Killed at any
-        moment, the next run goes on where this one stopped; ``fresh`` starts over.
+        moment, the next run goes on where this one stopped; ``fresh`` starts over, and
+        so does a solver whose code or weights have changed.
         """
         run = uuid4().hex
+        outdated = self.outdated()
         with ExitStack() as stack:
             journals, tasks = {}, []
             for spec in self.specs:
                 journal = self.journal(spec)
-                if fresh:
+                if fresh or spec.label in outdated:
                     _remove(journal.path)
                 journals[spec] = stack.enter_context(journal)
                 known = journal.read()
