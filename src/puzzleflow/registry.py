@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,9 +71,7 @@ class Registry:
 def _run(file: Path) -> ModuleType:
     """The module that ``file`` makes now; a file that changed is run as it is."""
     name = f"{file.stem}_{blake2b(str(file.resolve()).encode(), digest_size=4).hexdigest()}"
-    spec = spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.modules[name] = module = ModuleType(name)
+    module.__file__ = str(file)
+    exec(compile(file.read_bytes(), file, "exec"), module.__dict__)
     return module

@@ -69,11 +69,12 @@ class SolverSpec:
         solver = self.load()
         module = getattr(sys.modules.get(type(solver).__module__), "__file__", None)
         texts = [value for _, value in self.options if isinstance(value, str)]
-        named = [Path(text) for text in texts if Path(text).is_file()]
-        weights = getattr(solver, "weights", None)
+        weights = {Path(text) for text in texts if Path(text).is_file()}
+        if getattr(solver, "weights", None):
+            weights.add(Path(solver.weights))  # type: ignore[attr-defined]
         return {
-            "code": _digest([Path(module)] if module else []),
-            "weights": _digest([*named, *([Path(weights)] if weights else [])]),
+            "code": _digest({Path(module)} if module else set()),
+            "weights": _digest(weights),
         }
 
 
@@ -101,9 +102,9 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _digest(paths: list[Path]) -> str:
+def _digest(paths: set[Path]) -> str:
     """Of the bytes of files and of the files in folders; empty without any."""
-    inside = [sorted(path.rglob("*")) if path.is_dir() else [path] for path in paths]
+    inside = [sorted(path.rglob("*")) if path.is_dir() else [path] for path in sorted(paths)]
     files = [path for found in inside for path in found if path.is_file()]
     digest = blake2b(digest_size=12)
     for path in files:
