@@ -161,6 +161,18 @@ def test_render_one_puzzle_with_predictions(run, tmp_path):
     assert count(read_picture(tmp_path / "two.png"), WRONG) == 0
 
 
+def test_render_what_solve_wrote(run, tmp_path):
+    run("solve", "@test", "--solver", "random", "--out", "solved")
+    for name in ("predictions.npz", "solutions.jsonl"):
+        status, printed = run("render", "@test", "--predictions", f"solved/{name}", "-o", "a.png")
+        assert status == 0, printed.err
+        (tmp_path / "a.png").rename(tmp_path / f"{name}.png")
+    pictures = [
+        (tmp_path / f"{n}.png").read_bytes() for n in ("predictions.npz", "solutions.jsonl")
+    ]
+    assert pictures[0] == pictures[1]
+
+
 def test_render_without_solution_shows_two_panels(run, tmp_path):
     run("render", "@test", "--out", "plain.png", "--no-captions")
     run("render", "@test", "--predictions", "@p.npz", "--out", "solved.png", "--no-captions")

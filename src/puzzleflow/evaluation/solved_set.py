@@ -43,8 +43,8 @@ from puzzleflow.storage.solutions import (
 from puzzleflow.storage.source import PuzzleSource
 
 PREDICTIONS = "predictions.npz"
-BLOCK = 16  # puzzles that one task takes together
-PIECES_AT_ONCE = 256  # encoded in one batch, at most, unless one puzzle has more
+BLOCK = 8  # puzzles that one task takes together
+PIECES_AT_ONCE = 100  # encoded in one batch; more gain nothing on a processor
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 
