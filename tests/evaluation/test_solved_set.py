@@ -75,6 +75,10 @@ def test_a_stopped_run_goes_on_with_the_same_batches(
         (out / "solutions.jsonl").write_bytes(b"".join(lines[: num + 1]) + b'{"index": 1')
         SolvedSet(source, together, out).run()
         assert content(out) == whole
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "solutions.jsonl").write_bytes(lines[0][:20])
+    SolvedSet(source, together, tmp_path / "torn").run()
+    assert content(tmp_path / "torn") == whole
     few = SolvedSet(source, together, tmp_path / "few", limit=4)
     assert len(few.run()) == 4
     assert content(few.out)["solutions.jsonl"] == b"".join(lines[:5])

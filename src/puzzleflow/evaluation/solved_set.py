@@ -26,7 +26,7 @@ from puzzleflow.evaluation.runner import data_fingerprint
 from puzzleflow.evaluation.solved_puzzle import layout_path, write_solution
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import checked, forget, load_here, open_here
-from puzzleflow.journal import JournalFile, read_journal
+from puzzleflow.journal import JournalFile
 from puzzleflow.parallel import available_cores, bounded_map
 from puzzleflow.solvers.base import Session, Solver
 from puzzleflow.storage.naming import naming
@@ -96,7 +96,9 @@ class SolvedSet:
         Where only the solver's code or weights have changed, :meth:`run` starts over;
         everything else is another run, which it refuses.
         """
-        stored = next(iter(read_journal(self.path)), self.heading)
+        stored, solved = read_solutions(self.path) if self.path.exists() else ({}, [])
+        if not stored and not solved:  # none, or killed while the heading was written
+            return set()
         return {key for key, value in self.heading.items() if stored.get(key) != value}
 
     def run(

@@ -12,6 +12,7 @@ piece, row-major from 0; what the solver does not say is null.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.types import IntArray
-from puzzleflow.journal import read_journal
 from puzzleflow.storage.naming import naming
 
 SCHEMA = "puzzleflow/solutions"
@@ -67,20 +67,40 @@ def solution_record(index: int, puzzle: Puzzle, solution: Solution) -> dict[str,
 
 
 def read_solutions(path: str | Path) -> tuple[dict[str, Any], list[Solved]]:
-    """The heading, empty where there is none, and every solution of a file."""
+    """The heading, empty where there is none, and every solution of a file.
+
+    A last line that a kill has torn is left out.
+    """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    entries = read_journal(path)
-    heading = entries[0] if entries and "schema" in entries[0] else {}
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    heading: dict[str, Any] = {}
+    solved = []
+    for number, line in enumerate(lines, start=1):
+        with naming(f"{path}, line {number}"):
+            entry = _parsed(line, torn=number == len(lines))
+            if number == 1 and entry is not None and "schema" in entry:
+                heading = entry
+            elif entry is not None:
+                solved.append(parse_solution(entry))
     if heading and (heading["schema"], heading.get("version")) != (SCHEMA, VERSION):
         raise FormatError(f'{path}: expected "schema": "{SCHEMA}", "version": {VERSION}')
-    start = 2 if heading else 1
-    solved = []
-    for number, entry in enumerate(entries[start - 1 :], start=start):
-        with naming(f"{path}, line {number}"):
-            solved.append(parse_solution(entry))
     return heading, solved
+
+
+def _parsed(line: bytes, *, torn: bool) -> dict[str, Any] | None:
+    """The object of a line; None for an empty one, and for half a line where that may be."""
+    try:
+        entry = json.loads(line) if line.strip() else None
+    except (ValueError, RecursionError) as error:
+        if torn and line.startswith(b"{"):
+            return None
+        raise FormatError("expected JSON") from error
+    if entry is not None and not isinstance(entry, dict):
+        raise FormatError("expected a JSON object")
+    return entry
 
 
 def parse_solution(entry: Mapping[str, Any]) -> Solved:
