@@ -123,14 +123,15 @@ class SolvedSet:
         with JournalFile(self.path) as journal:
             if not journal.entries:
                 journal.append(self.heading)
-            known = _by_index(read_solutions(self.path)[1])
+            chosen = range(self.num_puzzles)
+            stored = read_solutions(self.path)[1]
+            known = {one.index: one for one in stored if one.index in chosen}
             blocks = list(self._blocks(known))
-            workers = min(available_cores() if num_workers == -1 else num_workers, len(blocks))
+            cores = available_cores() if num_workers == -1 else num_workers
             on_progress("solve", len(known), self.num_puzzles)
             try:
-                for records in bounded_map(
-                    solve_block, blocks, num_workers=max(1, workers), ahead=2
-                ):
+                workers = min(cores, max(1, len(blocks)))
+                for records in bounded_map(solve_block, blocks, num_workers=workers, ahead=2):
                     for record in records:
                         if record["index"] not in known:
                             journal.append(record)
@@ -138,7 +139,7 @@ class SolvedSet:
                     on_progress("solve", len(known), self.num_puzzles)
             finally:
                 forget()  # one worker is this process
-        solved = [known[index] for index in range(self.num_puzzles)]
+        solved = [known[index] for index in chosen]
         self._write_predictions(solved)
         return solved
 
@@ -152,7 +153,7 @@ class SolvedSet:
         ]
         return score_records(self.spec.label, records, read_truths(self.source, len(solved)))
 
-    def _blocks(self, known: Mapping[int, Solved]) -> Iterator[Block]:
+    def _blocks(self, known: Mapping[int | None, Solved]) -> Iterator[Block]:
         run = uuid4().hex
         for start in range(0, self.num_puzzles, BLOCK):
             block = range(start, min(start + BLOCK, len(self.source)))
@@ -240,7 +241,3 @@ def _sessions(
                     sessions |= zip(batch, prepare_many([puzzles[i] for i in batch]), strict=True)
     for index in block.wanted:
         yield index, puzzles[index], sessions[index]
-
-
-def _by_index(solved: Sequence[Solved]) -> dict[int, Solved]:
-    return {one.index: one for one in solved if one.index is not None}
