@@ -1,6 +1,7 @@
 """Names → import strings, for whatever kind of thing."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ GROUP = "puzzleflow.test_things"
 
 @pytest.fixture
 def things() -> Registry:
-    return Registry("thing", GROUP, {"path": "os.path:join", "deep": "pathlib:Path.exists"})
+    return Registry(
+        "thing", GROUP, {"path": "os.path:join", "deep": "pathlib:Path.exists"}, files=True
+    )
 
 
 def test_an_import_string_may_go_below_a_class(things: Registry) -> None:
@@ -70,6 +73,9 @@ def test_a_file_of_ones_own_is_run_as_it_is_now(things: Registry, tmp_path: Path
         assert things.load(name).value == value
         assert sys.modules[things.load(name).__module__].__file__ == str(file)
     assert name not in things.names()
+    file.write_text("raise AssertionError('names that come from data run no files')")
+    with pytest.raises(UnknownName):
+        replace(things, files=False).load(name)
 
 
 @pytest.mark.parametrize(
