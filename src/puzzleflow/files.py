@@ -27,6 +27,15 @@ _NEW_FILE_MODE = 0o666 & ~_umask()  # asked once: setting the umask is not threa
 
 
 @contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Let every OSError of the block become an OutputError that names ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path that takes the place of ``path`` when the block succeeds.
 
@@ -39,7 +48,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     target = Path(os.path.realpath(path))
     replaceable = path.parent != Path("/dev") and (target.is_file() or not target.exists())
-    try:
+    with writing(path):
         if target.is_dir():
             raise IsADirectoryError(None, "a folder is in the way")
         if replaceable:
@@ -49,24 +58,20 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             suffix=".part",
             dir=target.parent if replaceable else None,
         )
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-            if not replaceable:
-                with path.open("wb") as device:
-                    shutil.copyfileobj(stream, device)
-        if replaceable:
-            temporary.chmod(_NEW_FILE_MODE)
-            temporary.replace(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb") as stream:
+                os.fsync(stream.fileno())
+                if not replaceable:
+                    with path.open("wb") as device:
+                        shutil.copyfileobj(stream, device)
+            if replaceable:
+                temporary.chmod(_NEW_FILE_MODE)
+                temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def remove_stale_parts(folder: Path) -> None:
@@ -83,10 +88,8 @@ def _is_alive(process: int) -> bool:
         return True  # asking would end it
     try:
         os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
+    except (OSError, OverflowError) as error:
+        return isinstance(error, PermissionError)
     return True
 
 

@@ -14,13 +14,14 @@ import os
 import reprlib
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-from puzzleflow.core.errors import FormatError, InputError, OutputError
+from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.records import from_json
+from puzzleflow.files import writing
 
 VERSION = 2  # 1: several formats, none of which named itself
 SYNC_S = 5.0
@@ -44,8 +45,7 @@ class Journal(Generic[Entry]):
         self.entries: list[Entry] = []
         self._head = {"journal": kind, "version": VERSION, "heading": json.loads(_line(heading))}
         self._entry = entry
-        self._handle: int | None = None
-        self._end = 0  # of the last whole line
+        self._end = -1  # of the last whole line, once that is known
         self._synced_s = time.monotonic()
 
     def read(self) -> list[Entry]:
@@ -60,67 +60,35 @@ class Journal(Generic[Entry]):
 
     def __enter__(self) -> Self:
         self.entries = self.read()
-        try:
+        with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            os.ftruncate(self._handle, self._end)
-            if self._end == 0:
-                self._write(self._head)
-        except OSError as error:
-            self._close()
-            self._fail(error)
-        except BaseException:
-            self._close()
-            raise
+            self.path.touch()
+        if self._end <= 0:
+            self._end = 0
+            self._write(_line(self._head))
         return self
 
     def append(self, entry: Entry) -> None:
         """Add one line; it is safe against a kill when this returns."""
-        self._write(asdict(entry))  # type: ignore[call-overload]  # a dataclass
+        self._write(_line(asdict(entry)))  # type: ignore[call-overload]  # a dataclass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            self._sync()
-        finally:
-            self._close()
+    def __exit__(self, *error: object) -> None:
+        if self.path.exists():
+            self._write(b"", sync=True)
 
-    def _close(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-    def _write(self, content: Mapping[str, Any]) -> None:
-        """Append a line; a failed write leaves no trace."""
-        assert self._handle is not None, "open the journal with `with`"
-        left = line = _line(content)
-        try:
-            if os.fstat(self._handle).st_nlink == 0:
-                raise FileNotFoundError(None, "it was removed meanwhile")
+    def _write(self, line: bytes, *, sync: bool = False) -> None:
+        """Put ``line`` behind the last whole one, in place of what may be torn there."""
+        assert self._end >= 0, "open the journal with `with`"
+        left = memoryview(line)
+        with writing(self.path), self.path.open("r+b", buffering=0) as stream:  # never made anew
+            stream.seek(self._end)
+            stream.truncate()
             while left:
-                left = left[os.write(self._handle, left) :]
-        except OSError as error:
-            os.ftruncate(self._handle, self._end)
-            self._fail(error)
+                left = left[stream.write(left) :]
+            if sync or time.monotonic() - self._synced_s > SYNC_S:
+                os.fsync(stream.fileno())
+                self._synced_s = time.monotonic()
         self._end += len(line)
-        if time.monotonic() - self._synced_s > SYNC_S:
-            self._sync()
-
-    def _sync(self) -> None:
-        """Force everything to the disk."""
-        assert self._handle is not None, "open the journal with `with`"
-        self._synced_s = time.monotonic()
-        try:
-            os.fsync(self._handle)
-        except OSError as error:
-            self._fail(error)
-
-    def _fail(self, error: OSError) -> NoReturn:
-        raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
 
     def _parse(self, content: bytes) -> list[Entry]:
         """Entries of a file whose last line may be torn."""
@@ -142,21 +110,16 @@ class Journal(Generic[Entry]):
 
     def _agree(self, line: bytes) -> None:
         """Refuse the heading of something else."""
-        try:
+        head, ours = None, self._head
+        with suppress(FormatError):
             head = _parsed(line)
-        except FormatError:
-            head = None
-        ours = self._head
-        if not isinstance(head, dict) or any(
-            head.get(k) != ours[k] for k in ("journal", "version")
-        ):
+        if not isinstance(head, dict) or head | {"heading": ours["heading"]} != ours:
             raise FormatError(
                 f"{self.path}, line 1: expected a journal ({ours['journal']}) of this version of "
                 "PuzzleFlow; work begun by an earlier one cannot go on: remove it or choose "
                 "another folder"
             )
-        found = head.get("heading")
-        check_heading(self.path, found, ours["heading"])
+        check_heading(self.path, head.get("heading"), ours["heading"])
 
 
 def check_heading(where: Path, found: object, ours: Mapping[str, Any]) -> None:
@@ -181,10 +144,6 @@ def _line(content: Mapping[str, Any]) -> bytes:
 
 def _parsed(line: bytes) -> Any:
     try:
-        return json.loads(line, parse_constant=_refuse)
+        return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise FormatError("expected JSON") from error
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)

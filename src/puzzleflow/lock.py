@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.errors import OutputError
-from puzzleflow.files import remove_stale_parts
+from puzzleflow.files import remove_stale_parts, writing
 
 # No such locks on Windows: there every process gets in.
 fcntl: Any = import_module("fcntl") if os.name == "posix" else None
@@ -60,11 +60,9 @@ def _take(folder: Path) -> int:
     """An open, locked file in ``folder`` that says who we are."""
     path = folder / LOCK
     while True:
-        try:
+        with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
         try:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

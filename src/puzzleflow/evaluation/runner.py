@@ -12,11 +12,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError, OutputError
+from puzzleflow.core.errors import InputError
 from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.results import Results, Truth, score_records
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
+from puzzleflow.files import writing
 from puzzleflow.journal import Journal
 from puzzleflow.lock import locked
 from puzzleflow.parallel import bounded_map
@@ -97,7 +98,8 @@ class Bench:
             for spec in self.specs:
                 journal = self.journal(spec)
                 if fresh:
-                    _remove(journal.path)
+                    with writing(journal.path):
+                        journal.path.unlink(missing_ok=True)
                 journals[spec] = stack.enter_context(journal)
                 known = self.known(spec)
                 for index in range(self.num_puzzles):
@@ -135,10 +137,3 @@ def data_fingerprint(source: PuzzleSource) -> str:
         if puzzle.truth is not None:
             digest.update(puzzle.truth.tobytes())
     return digest.hexdigest()
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot remove {path}: {error.strerror or error}") from error

@@ -194,8 +194,8 @@ def _write_set(
         def report(made: int, before: int = done) -> None:
             on_progress("puzzles", before + made, total)
 
-        with PuzzleLog(work, split) as log:
-            _render_split(out / split, recipe, renderer, log, request, num_workers, report)
+        log = PuzzleLog(work, split)
+        _render_split(out / split, recipe, renderer, log, request, num_workers, report)
         done += len(recipe.rows)
         rows = []
         for row, crc32 in zip(recipe.rows, log.checksums(), strict=True):

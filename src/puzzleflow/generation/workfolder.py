@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -9,14 +10,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count, takewhile
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from puzzleflow.core.errors import FormatError, OutputError
 from puzzleflow.core.types import IntArray
-from puzzleflow.files import read_json
+from puzzleflow.files import read_json, writing
 from puzzleflow.generation.survey import Surveyed
 from puzzleflow.journal import Journal, check_heading
 from puzzleflow.lock import LOCK, locked
@@ -91,59 +91,41 @@ class PuzzleLog:
         self._split = split
         self._path = work.folder / f"{split}.payloads"
 
-    def __enter__(self) -> Self:
-        try:
-            self._payloads = self._path.open("a+b", buffering=0)
-        except OSError as error:
-            raise OutputError(f"cannot write {self._path}: {error.strerror or error}") from error
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._payloads.close()
-
     def __len__(self) -> int:
         return len(self._made)
 
     def keep_whole(self) -> None:
         """Forget the puzzles from the first one whose payload did not reach the file whole."""
         whole = 0
-        with suppress(FormatError):
+        with suppress(FormatError, FileNotFoundError):
             for _ in self.payloads():
                 whole += 1
         del self._made[whole:]
-        self._payloads.truncate(sum(made.num_bytes for made in self._made))
+        with writing(self._path):
+            self._path.touch()
+            os.truncate(self._path, sum(made.num_bytes for made in self._made))
 
     def append(self, crc32: str, areas: IntArray, payload: bytes) -> None:
         """Add one puzzle; it is safe against a kill when this returns."""
-        made = Made(
-            self._split, len(self), crc32, tuple(areas.tolist()), len(payload), zlib.crc32(payload)
-        )
-        left = memoryview(payload)
-        try:
-            while left:
-                left = left[self._payloads.write(left) :]
-        except OSError as error:
-            raise OutputError(f"cannot write {self._path}: {error.strerror or error}") from error
+        with writing(self._path), self._path.open("ab") as stream:
+            stream.write(payload)
+        checksum, num_bytes = zlib.crc32(payload), len(payload)
+        made = Made(self._split, len(self), crc32, tuple(areas.tolist()), num_bytes, checksum)
         self._journal.append(made)
         self._made.append(made)
 
     def payloads(self) -> Iterator[bytes]:
         """The payload of every puzzle."""
-        self._payloads.seek(0)
-        for made in self._made:
-            payload = self._payloads.read(made.num_bytes)
-            if zlib.crc32(payload) != made.checksum:
-                raise FormatError(f"{self._path}: the payload of puzzle {made.index} is damaged")
-            yield payload
+        with self._path.open("rb") as stream:
+            for made in self._made:
+                payload = stream.read(made.num_bytes)
+                if zlib.crc32(payload) != made.checksum:
+                    raise FormatError(f"{self._path}: puzzle {made.index} is damaged")
+                yield payload
 
     def drop_payloads(self) -> None:
         """Their content lies safely elsewhere."""
-        self._payloads.truncate(0)
+        self._path.unlink()
 
     def checksums(self) -> list[str]:
         return [made.crc32 for made in self._made]
