@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
-from puzzleflow.files import atomic_path, read_json, write_bytes, write_json, write_text
+from puzzleflow.files import (
+    atomic_path,
+    read_json,
+    remove_stale_parts,
+    write_bytes,
+    write_json,
+    write_text,
+)
 
 json_values = st.recursive(
     st.none()
@@ -124,6 +133,29 @@ def test_rights_are_those_of_a_new_file(tmp_path):
 def test_a_long_name_still_fits(tmp_path):
     write_bytes(tmp_path / ("n" * 250), b"x")
     assert (tmp_path / ("n" * 250)).read_bytes() == b"x"
+
+
+def test_only_the_temporary_files_of_dead_processes_go(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    names = [
+        f".{dead.pid}.part",
+        "x.part",
+        f".x.{dead.pid}.part",
+        f"x.{dead.pid}.abc.part",
+        ".part",
+    ]
+    kept = [*names, f".x.{os.getpid()}.abc.part", ".x.npz.abc.part", f".x.{dead.pid}.abc.png"]
+    for name in [
+        *kept,
+        f".x.{dead.pid}.abc.part",
+        f".a.b.{dead.pid}.a_c.part",
+        f".x.{9**20}.a.part",
+    ]:
+        (tmp_path / "sub").mkdir(exist_ok=True)
+        (tmp_path / "sub" / name).touch()
+    remove_stale_parts(tmp_path)
+    assert {path.name for path in (tmp_path / "sub").iterdir()} == set(kept)
 
 
 @pytest.mark.parametrize(
