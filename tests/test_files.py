@@ -136,26 +136,22 @@ def test_a_long_name_still_fits(tmp_path):
 
 
 def test_only_the_temporary_files_of_dead_processes_go(tmp_path):
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    names = [
-        f".{dead.pid}.part",
-        "x.part",
-        f".x.{dead.pid}.part",
-        f"x.{dead.pid}.abc.part",
-        ".part",
-    ]
-    kept = [*names, f".x.{os.getpid()}.abc.part", ".x.npz.abc.part", f".x.{dead.pid}.abc.png"]
-    for name in [
-        *kept,
-        f".x.{dead.pid}.abc.part",
-        f".a.b.{dead.pid}.a_c.part",
-        f".x.{9**20}.a.part",
-    ]:
-        (tmp_path / "sub").mkdir(exist_ok=True)
-        (tmp_path / "sub" / name).touch()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    dead, mine = process.pid, os.getpid()
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    kept = {
+        *(".part", "x.part", f".{dead}.part", f".x.{dead}.part", f"x.{dead}.abc.part"),
+        *(f".x.{mine}.abc.part", ".x.npz.abc.part", f".x.{dead}.abc.png"),
+    }
+    reborn = folder / f".x.{mine}.def.part"  # of an earlier process that had our number
+    gone = {f".x.{dead}.abc.part", f".a.b.{dead}.a_c.part", f".x.{9**20}.a.part", reborn.name}
+    for name in kept | gone:
+        (folder / name).touch()
+    os.utime(reborn, (1, 1))
     remove_stale_parts(tmp_path)
-    assert {path.name for path in (tmp_path / "sub").iterdir()} == set(kept)
+    assert {path.name for path in folder.iterdir()} == kept
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ def _umask() -> int:
     return current
 
 
+_STARTED_S = time.time()
 _NEW_FILE_MODE = 0o666 & ~_umask()  # asked once: setting the umask is not thread-safe
 
 
@@ -77,13 +79,16 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 def remove_stale_parts(folder: Path) -> None:
     """Remove the temporary files below ``folder`` whose process is gone: it was killed."""
     for part in folder.rglob(".*.part"):
-        owner = part.name.split(".")[-3:-2]
-        if owner and owner[0].isdecimal() and not _is_alive(int(owner[0])):
-            with suppress(OSError):
+        owner = part.name.split(".")[-3]
+        with suppress(OSError):
+            if owner.isdecimal() and not _is_alive(int(owner), part.stat().st_mtime):
                 part.unlink()
 
 
-def _is_alive(process: int) -> bool:
+def _is_alive(process: int, then_s: float) -> bool:
+    """Whether the process that wrote at a time is still there."""
+    if process == os.getpid():
+        return then_s >= _STARTED_S  # containers give the same number again and again
     if os.name != "posix":
         return True  # asking would end it
     try:
