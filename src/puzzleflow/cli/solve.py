@@ -91,12 +91,10 @@ def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:
     from time import perf_counter
 
     from puzzleflow.cli._progress import stage_progress
-    from puzzleflow.evaluation.journal import MADE_WITH
     from puzzleflow.evaluation.solved_set import PREDICTIONS
 
-    changes = wanted.changes()
-    if changes and changes <= MADE_WITH:
-        print(f"solved again: {' and '.join(sorted(changes))} of {wanted.spec.label} changed")
+    if changed := wanted.outdated():
+        print(f"solved again: {' and '.join(sorted(changed))} of {wanted.spec.label} changed")
     started = perf_counter()
     with stage_progress() as report:
         solved = wanted.run(num_workers=workers, fresh=fresh, on_progress=report)

@@ -60,9 +60,9 @@ def _from_solutions(path: Path, source: PuzzleSource) -> dict[int, IntArray]:
     layouts: dict[int, IntArray] = {}
     for one in solved:
         with naming(path):
-            index = places.find(one.puzzle_id, one.index)
-            if one.grid != source.grid:
-                raise InputError(f"puzzle {one.puzzle_id!r} is {one.grid}, not {source.grid}")
+            index = places.find(one.id, one.index)
+            if Grid.parse(one.grid) != source.grid:
+                raise InputError(f"puzzle {one.id!r} is {one.grid}, not {source.grid}")
         layouts[index] = one.position_of
     return layouts
 

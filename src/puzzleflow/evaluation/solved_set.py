@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -20,26 +19,20 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_seed
-from puzzleflow.evaluation.journal import MADE_WITH, Record
+from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.results import Results, read_truths, score_records
 from puzzleflow.evaluation.runner import data_fingerprint
 from puzzleflow.evaluation.solved_puzzle import layout_path, write_solution
-from puzzleflow.evaluation.spec import SolverSpec
+from puzzleflow.evaluation.spec import MADE_WITH, SolverSpec
 from puzzleflow.evaluation.worker import checked, forget, load_here, open_here
-from puzzleflow.journal import JournalFile
+from puzzleflow.files import writing
+from puzzleflow.journal import Journal
+from puzzleflow.lock import locked
 from puzzleflow.parallel import available_cores, bounded_map
 from puzzleflow.solvers.base import Session, Solver
 from puzzleflow.storage.naming import naming
 from puzzleflow.storage.predictions import write_predictions
-from puzzleflow.storage.solutions import (
-    SCHEMA,
-    SOLUTIONS,
-    VERSION,
-    Solved,
-    parse_solution,
-    read_solutions,
-    solution_record,
-)
+from puzzleflow.storage.solutions import KIND, SOLUTIONS, Solved
 from puzzleflow.storage.source import PuzzleSource
 
 PREDICTIONS = "predictions.npz"
@@ -79,10 +72,8 @@ class SolvedSet:
         return self.out / SOLUTIONS
 
     @cached_property
-    def heading(self) -> dict[str, Any]:
+    def heading(self) -> dict[str, str | int]:
         return {
-            "schema": SCHEMA,
-            "version": VERSION,
             "solver": self.spec.label,
             "seed": self.seed,
             "alternatives": self.alternatives,
@@ -90,16 +81,17 @@ class SolvedSet:
             **self.spec.digests(),
         }
 
-    def changes(self) -> set[str]:
-        """Where the stored heading differs from this run's; empty without stored solutions.
+    def journal(self) -> Journal[Solved]:
+        """The file of the solutions, which is the memory of the run."""
+        return Journal(self.path, KIND, self.heading, Solved)
 
-        Where only the solver's code or weights have changed, :meth:`run` starts over;
-        everything else is another run, which it refuses.
+    def outdated(self) -> set[str]:
+        """What of the solver, code or weights, has changed since; :meth:`run` starts over.
+
+        Everything else that differs is another run, which is refused.
         """
-        stored, solved = read_solutions(self.path) if self.path.exists() else ({}, [])
-        if not stored and not solved:  # none, or killed while the heading was written
-            return set()
-        return {key for key, value in self.heading.items() if stored.get(key) != value}
+        changes = self.journal().changes()
+        return changes if changes <= MADE_WITH else set()
 
     def run(
         self, *, num_workers: int = 1, fresh: bool = False, on_progress: Progress = _silent
@@ -111,36 +103,29 @@ class SolvedSet:
         """
         if not self.num_puzzles:
             raise InputError(f"{self.source.path}: holds no puzzles")
-        changes = self.changes()
-        if fresh or (changes and changes <= MADE_WITH):
-            (self.out / PREDICTIONS).unlink(missing_ok=True)
-            self.path.unlink(missing_ok=True)
-        elif changes:
-            raise InputError(
-                f"{self.path} holds solutions of another run (different "
-                f"{', '.join(sorted(changes))}); choose another folder or start afresh"
-            )
-        with JournalFile(self.path) as journal:
-            if not journal.entries:
-                journal.append(self.heading)
-            chosen = range(self.num_puzzles)
-            stored = read_solutions(self.path)[1]
-            known = {one.index: one for one in stored if one.index in chosen}
-            blocks = list(self._blocks(known))
-            cores = available_cores() if num_workers == -1 else num_workers
-            on_progress("solve", len(known), self.num_puzzles)
-            try:
-                workers = min(cores, max(1, len(blocks)))
-                for records in bounded_map(solve_block, blocks, num_workers=workers, ahead=2):
-                    for record in records:
-                        if record["index"] not in known:
-                            journal.append(record)
-                            known[record["index"]] = parse_solution(record)
-                    on_progress("solve", len(known), self.num_puzzles)
-            finally:
-                forget()  # one worker is this process
-        solved = [known[index] for index in chosen]
-        self._write_predictions(solved)
+        chosen = range(self.num_puzzles)
+        with locked(self.out):
+            if fresh or self.outdated():
+                for path in (self.path, self.out / PREDICTIONS):
+                    with writing(path):
+                        path.unlink(missing_ok=True)
+            with self.journal() as journal:
+                known = {one.index: one for one in journal.entries if one.index in chosen}
+                blocks = list(self._blocks(known))
+                cores = available_cores() if num_workers == -1 else num_workers
+                on_progress("solve", len(known), self.num_puzzles)
+                try:
+                    workers = min(cores, max(1, len(blocks)))
+                    for lines in bounded_map(solve_block, blocks, num_workers=workers, ahead=2):
+                        for one in lines:
+                            if one.index not in known:
+                                journal.append(one)
+                                known[one.index] = one
+                        on_progress("solve", len(known), self.num_puzzles)
+                finally:
+                    forget()  # one worker is this process
+            solved = [known[index] for index in chosen]
+            self._write_predictions(solved)
         return solved
 
     def results(self, solved: Sequence[Solved]) -> Results | None:
@@ -148,7 +133,7 @@ class SolvedSet:
         if not self.source.has_truth:
             return None
         records = [
-            Record(index, one.puzzle_id, tuple(one.position_of.tolist()), 0.0)
+            Record(index, one.id, tuple(one.position_of.tolist()), 0.0)
             for index, one in enumerate(solved)
         ]
         return score_records(self.spec.label, records, read_truths(self.source, len(solved)))
@@ -166,7 +151,7 @@ class SolvedSet:
                 yield Block(run, self, block, wanted)
 
     def _lacks_pictures(self, solved: Solved, index: int) -> bool:
-        return self.pictures and not layout_path(self.out, solved.puzzle_id, index).exists()
+        return self.pictures and not layout_path(self.out, solved.id, index).exists()
 
     def _write_predictions(self, solved: Sequence[Solved]) -> None:
         if self.source.grid is None:
@@ -195,7 +180,7 @@ class Block:
     wanted: tuple[int, ...]
 
 
-def solve_block(block: Block) -> list[dict[str, Any]]:
+def solve_block(block: Block) -> list[Solved]:
     """The lines of the wanted puzzles, in order; runs in a worker process."""
     asked = block.settings
     source = open_here(block.run, asked.source)
@@ -212,7 +197,7 @@ def solve_block(block: Block) -> list[dict[str, Any]]:
             solution = checked(answer, puzzle)
         if asked.pictures:
             write_solution(asked.out, index, puzzle, solution, frozenset(pinned), trace=asked.trace)
-        records.append(solution_record(index, puzzle, solution))
+        records.append(Solved.of(index, puzzle, solution))
     return records
 
 

@@ -15,6 +15,8 @@ from puzzleflow.registry import FILE
 from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.registry import load_solver
 
+MADE_WITH = {"code", "weights"}  # the keys of digests: results made otherwise are made again
+
 
 @dataclass(frozen=True)
 class SolverSpec:
