@@ -45,6 +45,13 @@ def test_a_file_is_a_name(name: str) -> None:
     assert SolverSpec.parse("flow:weights=my.py").name == "flow"
 
 
+def test_long_labels_have_short_file_names() -> None:
+    specs = [SolverSpec.parse(f"{folder * 300}/my.py:Solver") for folder in "ab"]
+    assert len({spec.file_stem for spec in specs}) == 2
+    assert all(len(spec.file_stem) <= 120 for spec in specs)
+    assert specs[0].file_stem.endswith("a_my.py_Solver")
+
+
 def test_digests_follow_the_bytes_of_weights(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     shutil.copy(bundled_weights("relational.safetensors"), path)

@@ -16,6 +16,7 @@ from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.registry import load_solver
 
 MADE_WITH = {"code", "weights"}  # the keys of digests: results made otherwise are made again
+MAX_STEM = 120
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,10 @@ class SolverSpec:
 
     @property
     def file_stem(self) -> str:
-        """The label as a safe file name."""
-        return re.sub(r"[^A-Za-z0-9._=+-]", "_", self.label.replace(":", "@"))
+        """The label as a safe file name, cut and numbered where it is long."""
+        stem = re.sub(r"[^A-Za-z0-9._=+-]", "_", self.label)
+        number = blake2b(self.label.encode(), digest_size=6).hexdigest()
+        return stem if len(stem) <= MAX_STEM else f"{number}{stem[-MAX_STEM + len(number) :]}"
 
     def load(self) -> Solver:
         return load_solver(self.name, **dict(self.options))
