@@ -13,6 +13,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.files import write_bytes
 from puzzleflow.generation.plan import pictures_digest
 from puzzleflow.generation.survey import Surveyed, survey_pictures
+from puzzleflow.journal import Journal
 from puzzleflow.pictures import list_pictures
 from puzzleflow.samples import list_samples, sample_file
 
@@ -63,7 +64,7 @@ def draw_pictures(
         taken[kind] += 1
         if place < count or (kind and taken[kind] <= count):
             wanted.append(names[index])
-    surveyed = _survey(folder, wanted, journal, f"-{seed}")
+    surveyed = _survey(folder, wanted, journal)
     usable = tuple(picture for picture in surveyed if not picture.problem)
     if not usable:
         raise InputError(f"{folder}: none of {len(surveyed)} pictures can be read")
@@ -78,10 +79,11 @@ def sample_pictures(folder: Path) -> PictureSet:
     return PictureSet(folder, tuple(_survey(folder, names, folder / ".survey")), {})
 
 
-def _survey(folder: Path, names: list[str], journal: Path, mark: str = "") -> list[Surveyed]:
-    """Look at these pictures, or remember what was seen of the same files."""
+def _survey(folder: Path, names: list[str], journals: Path) -> list[Surveyed]:
     digest = pictures_digest(folder, names)
-    return survey_pictures(folder, names, journal / f"{digest[:16]}{mark}")
+    path = journals / f"{digest[:16]}.jsonl"
+    with Journal(path, "survey", {"pictures": digest}, Surveyed) as journal:
+        return survey_pictures(folder, names, journal)
 
 
 def read_kinds(path: Path, merged: Sequence[str] = ()) -> dict[str, str]:
