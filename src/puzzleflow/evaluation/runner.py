@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,9 +77,9 @@ class Bench:
         heading = {"solver": spec.label, "seed": self.seed, "data": self.fingerprint}
         return Journal(path, "bench", heading, Record)
 
-    def known(self, spec: SolverSpec) -> dict[int, Record]:
-        """The results of one solver so far, by index of the puzzle."""
-        found = {record.index: record for record in self.journal(spec).read()}
+    def _by_index(self, records: Iterable[Record]) -> dict[int, Record]:
+        """The results of puzzles that are run, in their order."""
+        found = {record.index: record for record in records}
         return {index: found[index] for index in range(self.num_puzzles) if index in found}
 
     def stream(
@@ -101,7 +101,7 @@ class Bench:
                     with writing(journal.path):
                         journal.path.unlink(missing_ok=True)
                 journals[spec] = stack.enter_context(journal)
-                known = self.known(spec)
+                known = self._by_index(journal.entries)
                 for index in range(self.num_puzzles):
                     if index in known:
                         yield spec, known[index]
@@ -121,7 +121,10 @@ class Bench:
     def results(self) -> list[Results]:
         """What the journals hold, scored, in the order of the solvers."""
         return [
-            score_records(spec.label, self.known(spec).values(), self.truths) for spec in self.specs
+            score_records(
+                spec.label, self._by_index(self.journal(spec).read()).values(), self.truths
+            )
+            for spec in self.specs
         ]
 
 
