@@ -7,12 +7,15 @@ best piece leads its second best by most. Costs are *relative*
 two pieces has a better partner.
 """
 
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
 import numpy as np
 
-from puzzleflow.search.compiled.parts import below, inner, kernel, uniform
+from puzzleflow.core.cancelling import check_cancelled, stop_flag
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.search.compiling import below, compiled, inner, random_state, uniform
+from puzzleflow.search.tables import Tables
 
 _NUM_OFFSETS = 4  # places of the kernel that are weighed at once
 
@@ -187,8 +190,10 @@ def _lay_settled(settled, canvas, placed, rows, cols):
     return count
 
 
-@kernel
-def grow_all(seeds, layouts, energies, settled, noise, warmth, rng, relative, costs, rows, cols):
+@compiled
+def _grow_all(
+    stop, seeds, layouts, energies, settled, noise, warmth, rng, relative, costs, rows, cols
+):
     """Grow ``layouts`` (S, N) from the pieces ``seeds`` (S,), or around what is settled.
 
     settled  (N,) the piece each position must hold, -1 where it is open
@@ -196,6 +201,8 @@ def grow_all(seeds, layouts, energies, settled, noise, warmth, rng, relative, co
     canvas = np.full(9 * rows * cols, -1, np.int64)
     placed = np.empty(rows * cols, np.int64)
     for i in range(len(seeds)):
+        if stop[0]:
+            return
         count = _lay_settled(settled, canvas, placed, rows, cols)
         fixed = count > 0
         if not fixed:
@@ -242,9 +249,11 @@ def _choose_kernel(piece_at, size, canvas, placed, settled, rng, relative, rows,
     return count
 
 
-@kernel
-def regrow(layouts, energies, settled, num_turns, noise, warmth, rng, relative, costs, rows, cols):
-    """Large-neighbourhood repair: keep a good part of a layout, grow the rest anew.
+@compiled
+def _regrow_all(
+    stop, layouts, energies, settled, num_turns, noise, warmth, rng, relative, costs, rows, cols
+):
+    """Large-neighbourhood search: keep a good part of a layout, grow the rest anew.
 
     The layouts (R, N) take turns; what grew replaces its origin when it is
     better, and at first also when it is not much worse. In the end
@@ -259,6 +268,8 @@ def regrow(layouts, energies, settled, num_turns, noise, warmth, rng, relative, 
     for position in range(num):
         fixed = fixed or settled[position] >= 0
     for turn in range(num_turns):
+        if stop[0]:
+            return
         i = turn % len(layouts)
         size = min(1 + int(num * (0.1 + 0.8 * uniform(rng))), num - 1)
         count = _choose_kernel(current[i], size, canvas, placed, settled, rng, relative, rows, cols)
@@ -274,3 +285,37 @@ def regrow(layouts, energies, settled, num_turns, noise, warmth, rng, relative, 
                 energies[i] = energy
                 for position in range(num):
                     layouts[i, position] = grown[position]
+
+
+def _relative(tables: Tables) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+    """Relative costs, the unary ones by position and piece."""
+    unary, right, down = tables.relative
+    return np.ascontiguousarray(unary.T), right, down, tables.has_unary
+
+
+def grow(
+    tables: Tables, seeds: IntArray, *, noise: float, seed: int
+) -> tuple[IntArray, FloatArray]:
+    """One layout (S, N) ``piece_at`` grown from each piece of ``seeds``, and their energies."""
+    layouts = np.empty((len(seeds), tables.num_pieces), dtype=np.int64)
+    energies = np.empty(len(seeds))
+    _grow_all(
+        stop_flag(), seeds, layouts, energies, tables.settled, noise, tables.warmth,
+        random_state(seed, "grow", 0), _relative(tables), tables.costs, *tables.grid.shape,
+    )  # fmt: skip
+    check_cancelled()
+    return layouts, energies
+
+
+def regrow(
+    tables: Tables, layouts: IntArray, *, num_turns: int, noise: float, seed: int
+) -> tuple[IntArray, FloatArray]:
+    """Parts of each layout (R, N) are kept and the rest is grown anew, in turns."""
+    layouts = layouts.copy()
+    energies = tables.energy_of(layouts)
+    _regrow_all(
+        stop_flag(), layouts, energies, tables.settled, num_turns, noise, tables.warmth,
+        random_state(seed, "regrow", 0), _relative(tables), tables.costs, *tables.grid.shape,
+    )  # fmt: skip
+    check_cancelled()
+    return layouts, energies

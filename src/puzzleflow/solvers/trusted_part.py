@@ -1,4 +1,4 @@
-"""Which seams of a layout can be relied on, and the largest part that they hold together."""
+"""Which seams of a layout can be trusted, and the largest part that they hold together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from puzzleflow.core.assignment import invert
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.solvers.compatibility import SeamCosts
-from puzzleflow.solvers.growth import Partial
+from puzzleflow.solvers.placer import Partial
 
 
 def worse_rank(costs: FloatArray) -> IntArray:
@@ -24,13 +24,13 @@ def worse_rank(costs: FloatArray) -> IntArray:
     return np.asarray(np.maximum(of_row, of_column), dtype=np.int64)
 
 
-def reliable_seams(
+def trusted_seams(
     costs: SeamCosts, grid: Grid, position_of: IntArray, max_rank: int
 ) -> tuple[BoolArray, BoolArray]:
-    """(rows, cols-1) right seams and (rows-1, cols) down seams that can be relied on.
+    """(rows, cols-1) right seams and (rows-1, cols) down seams that can be trusted.
 
     A seam is good if both its pieces rank each other ``max_rank`` or better, and
-    reliable if it belongs to a 2×2 block whose four seams are all good.
+    trusted if it belongs to a 2×2 block whose four seams are all good.
     """
     piece_at = invert(position_of)
     rows, cols = grid.shape
@@ -40,24 +40,24 @@ def reliable_seams(
     )
     right, down = right.reshape(rows, cols - 1), down.reshape(rows - 1, cols)
     block = right[:-1] & right[1:] & down[:, :-1] & down[:, 1:]  # (rows-1, cols-1)
-    reliable_right, reliable_down = np.zeros_like(right), np.zeros_like(down)
-    reliable_right[:-1] |= block
-    reliable_right[1:] |= block
-    reliable_down[:, :-1] |= block
-    reliable_down[:, 1:] |= block
-    return reliable_right, reliable_down
+    trusted_right, trusted_down = np.zeros_like(right), np.zeros_like(down)
+    trusted_right[:-1] |= block
+    trusted_right[1:] |= block
+    trusted_down[:, :-1] |= block
+    trusted_down[:, 1:] |= block
+    return trusted_right, trusted_down
 
 
-def largest_reliable_part(
+def largest_trusted_part(
     costs: SeamCosts, grid: Grid, position_of: IntArray, max_rank: int
 ) -> Partial:
-    """The most pieces joined by reliable seams, where they lie; among equals the first part."""
+    """The most pieces joined by trusted seams, where they lie; among equals the first part."""
     pairs = np.concatenate(
         [
             grid.neighbours(direction)[seams.ravel()]
             for direction, seams in zip(
                 (Direction.RIGHT, Direction.DOWN),
-                reliable_seams(costs, grid, position_of, max_rank),
+                trusted_seams(costs, grid, position_of, max_rank),
                 strict=True,
             )
         ]

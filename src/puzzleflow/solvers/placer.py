@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from puzzleflow.core.assignment import invert
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
+from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.base import nearest_allowed
 from puzzleflow.solvers.compatibility.costs import SeamCosts
-from puzzleflow.solvers.compiled import compiled
 
 EMPTY = -1
 PERCENTILE = 25.0
@@ -103,9 +104,10 @@ def complete(grid: Grid, fits: Fits, start: Partial, allowed: BoolArray) -> IntA
     candidates, the piece with the most best buddies among these neighbours is
     laid, and among equals the one with the highest mean compatibility to them
     (Pomeranz's order; compatibility first, as the supplement may be read, is
-    worse). What stands against ``allowed`` is repaired at the end with the
+    worse). What stands against ``allowed`` is moved at the end with the
     fewest moves.
     """
+    check_cancelled()
     rows, cols = grid.shape
     canvas = np.full((2 * rows + 1, 2 * cols + 1), EMPTY)  # a free line on every side
     if start.anchored:

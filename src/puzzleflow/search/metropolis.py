@@ -1,4 +1,4 @@
-"""Compiled Metropolis moves. Import this module only when it is to be used: it loads numba.
+"""Metropolis moves, compiled. Import this module only to use it: it loads numba.
 
 Three kinds of moves, all their own inverses' equals in probability, so that
 the chain samples exp(−E / T): two pieces change places; a rectangle of pieces
@@ -7,16 +7,19 @@ rectangle (a line, a block, the whole layout) roll cyclically. When only a low
 energy is sought, *guided* moves aim a piece beside one that it fits.
 """
 
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
 import numpy as np
 
-from puzzleflow.search.compiled.parts import below, inner, kernel, uniform
+from puzzleflow.core.cancelling import check_cancelled, stop_flag
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.search.compiling import below, compiled, inner, random_state, uniform
+from puzzleflow.search.tables import Tables
 
 
 @inner
-def energy_of(cells, unary, right, down, rows, cols):
+def _energy_of(cells, unary, right, down, rows, cols):
     """E of a framed layout."""
     width = cols + 2
     total = 0.0
@@ -241,8 +244,8 @@ def _sweep(
     return energy, best_energy
 
 
-@kernel
-def anneal(chains, temperatures, num_proposals, seeds, tables):
+@compiled
+def _anneal_all(stop, chains, temperatures, num_proposals, seeds, tables):
     """Cool every framed layout of ``chains`` (R, cells) through ``temperatures``.
 
     Each becomes the best layout it met; its energy is returned (R,).
@@ -257,9 +260,11 @@ def anneal(chains, temperatures, num_proposals, seeds, tables):
         cells = chains[chain].copy()
         for cell in range(len(cells)):
             where[cells[cell]] = cell
-        energy = energy_of(cells, unary, right, down, rows, cols)
+        energy = _energy_of(cells, unary, right, down, rows, cols)
         lowest = energy
         for temperature in temperatures:
+            if stop[0]:
+                return energies
             energy, lowest = _sweep(
                 cells, where, energy, chains[chain], lowest, temperature, num_proposals,
                 True, rng, tables, room,
@@ -268,8 +273,8 @@ def anneal(chains, temperatures, num_proposals, seeds, tables):
     return energies
 
 
-@kernel
-def temper(chains, temperatures, num_rounds, num_proposals, rng, tables):
+@compiled
+def _temper_all(stop, chains, temperatures, num_rounds, num_proposals, rng, tables):
     """Sample at ``temperatures[0]`` by parallel tempering over rising temperatures.
 
     ``chains`` (R, cells) holds one framed layout for each temperature. After
@@ -286,11 +291,13 @@ def temper(chains, temperatures, num_rounds, num_proposals, rng, tables):
     for chain in range(len(chains)):
         for cell in range(chains.shape[1]):
             where[chain, chains[chain, cell]] = cell
-        energies[chain] = energy_of(chains[chain], unary, right, down, rows, cols)
+        energies[chain] = _energy_of(chains[chain], unary, right, down, rows, cols)
     on_cell = np.zeros((num, chains.shape[1]))
     right_of, down_of = np.zeros((num + 1, num + 1)), np.zeros((num + 1, num + 1))
     slot = np.arange(len(chains))  # which chain is at which temperature
     for turn in range(num_rounds):
+        if stop[0]:
+            break
         for level in range(len(chains)):
             chain = slot[level]
             energies[chain], _ = _sweep(
@@ -309,3 +316,63 @@ def temper(chains, temperatures, num_rounds, num_proposals, rng, tables):
             right_of[piece, cells[cell + 1]] += 1.0
             down_of[piece, cells[cell + width]] += 1.0
     return on_cell, right_of[:num, :num], down_of[:num, :num], slot
+
+
+def _framed(
+    tables: Tables,
+) -> tuple[IntArray, tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray, int, int]]:
+    """Costs over a grid with a frame of cells that hold "no piece" (N), which costs nothing.
+
+    Returns the cell of every position, and what the compiled functions call ``tables``.
+    """
+    (rows, cols), num = tables.grid.shape, tables.num_pieces
+    cells = np.arange((rows + 2) * (cols + 2)).reshape(rows + 2, cols + 2)
+    cell = cells[1:-1, 1:-1].ravel()  # (N,)
+    unary = np.zeros((num + 1, cells.size))
+    unary[:num, cell] = tables.costs[0]
+    right, down = np.zeros((2, num + 1, num + 1))
+    right[:num, :num], down[:num, :num] = tables.costs[1:]
+    return cell, (unary, right, down, cell[tables.free], tables.best, rows, cols)
+
+
+def _on_cells(layouts: IntArray, cell: IntArray, num_cells: int) -> IntArray:
+    """(R, N) pieces by position → (R, cells) framed by "no piece"."""
+    framed = np.full((len(layouts), num_cells), layouts.shape[1])
+    framed[:, cell] = layouts
+    return framed
+
+
+def anneal(
+    tables: Tables, layouts: IntArray, *, temperatures: FloatArray, num_proposals: int, seed: int
+) -> tuple[IntArray, FloatArray]:
+    """The best that each layout (R, N) meets while it cools through ``temperatures``."""
+    cell, framed = _framed(tables)
+    chains = _on_cells(layouts, cell, framed[0].shape[1])
+    seeds = np.concatenate([random_state(seed, "anneal", i) for i in range(len(chains))])  # (R,)
+    energies = _anneal_all(stop_flag(), chains, temperatures, num_proposals, seeds, framed)
+    check_cancelled()
+    return chains[:, cell], energies
+
+
+def temper(
+    tables: Tables,
+    layouts: IntArray,
+    *,
+    temperatures: FloatArray,
+    num_rounds: int,
+    num_proposals: int,
+    seed: int,
+) -> tuple[FloatArray, IntArray]:
+    """Go on from one layout (R, N) for each of rising ``temperatures``, exchanging them.
+
+    Returns counts (3, N, N) of positions, right and down neighbours at the first
+    temperature, and the layouts to go on from.
+    """
+    cell, framed = _framed(tables)
+    chains = _on_cells(layouts, cell, framed[0].shape[1])
+    on_cell, right, down, slot = _temper_all(
+        stop_flag(), chains, temperatures, num_rounds, num_proposals,
+        random_state(seed, "temper", 0), framed,
+    )  # fmt: skip
+    check_cancelled()
+    return np.stack([on_cell[:, cell], right, down]), chains[slot][:, cell]

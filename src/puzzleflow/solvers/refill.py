@@ -8,18 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from puzzleflow.core.assignment import invert
+from puzzleflow.core.cancelling import StopFlag, check_cancelled, stop_flag
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
+from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.compatibility import SeamCosts
-from puzzleflow.solvers.compiled import compiled
-from puzzleflow.solvers.growth import EMPTY, Fits, Partial
+from puzzleflow.solvers.placer import EMPTY, Fits, Partial
 
 DIGITS = 12  # mean distances are compared to this many decimals
 SAME_MEAN = 1e-9  # equal canvases differ by no more, whatever the order of the sums
 
 
 @dataclass(frozen=True, eq=False)
-class Repaired:
+class Refilled:
     """A whole layout; ``rank`` orders layouts, the best one lowest.
 
     distance  mean over all seams
@@ -49,9 +50,9 @@ def mean_distance(costs: SeamCosts, grid: Grid, position_of: IntArray) -> float:
     return float(seams.mean()) if seams.size else 0.0
 
 
-def best_repair(
+def best_refill(
     costs: SeamCosts, grid: Grid, allowed: BoolArray, part: Partial, widths: Iterable[int]
-) -> Repaired | None:
+) -> Refilled | None:
     """The best layout that keeps ``part`` together, or None if none is found.
 
     part    keeps its inner arrangement; unless anchored, every translation inside
@@ -61,7 +62,7 @@ def best_repair(
     fits = Fits.of(costs)
     stacked = costs.stacked()
     candidates = [
-        Repaired(
+        Refilled(
             position_of,
             mean_distance(costs, grid, position_of),
             int(fits.buddy_seams(grid, position_of)[1].sum()),
@@ -71,7 +72,7 @@ def best_repair(
         for width in widths
         for position_of in _filled(canvas, stacked, grid, allowed, width)
     ]
-    return min(candidates, key=lambda repaired: repaired.rank, default=None)
+    return min(candidates, key=lambda refilled: refilled.rank, default=None)
 
 
 def _translations(grid: Grid, allowed: BoolArray, part: Partial) -> Iterator[tuple[int, IntArray]]:
@@ -100,12 +101,14 @@ def _filled(
     canvas: IntArray, stacked: FloatArray, grid: Grid, allowed: BoolArray, width: int
 ) -> list[IntArray]:
     """``position_of`` of the whole layouts at the end of a beam of ``width``."""
-    canvases = _beam(canvas, stacked, grid.rows, grid.cols, allowed, width)
+    canvases = _beam(stop_flag(), canvas, stacked, grid.rows, grid.cols, allowed, width)
+    check_cancelled()
     return [invert(piece_at) for piece_at in canvases]
 
 
 @compiled
 def _beam(
+    stop: StopFlag,
     start: IntArray,
     stacked: FloatArray,
     rows: int,
@@ -132,6 +135,8 @@ def _beam(
     step = np.empty((width, 4), np.int64)  # state, position, piece, closed seams: one a row
     value = np.empty((width, 2))  # mean and sum over the closed seams
     for _ in range((start < 0).sum()):
+        if stop[0]:
+            break
         found = 0
         for state in range(num_states):
             now = canvas[state]

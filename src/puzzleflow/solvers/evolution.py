@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from puzzleflow.core.cancelling import StopFlag
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.solvers.compiled import RandomState, below, compiled, shuffle, uniform
+from puzzleflow.search.compiling import RandomState, below, compiled, shuffle, uniform
 
 EMPTY = -1
 RIGHT, DOWN = 0, 1
@@ -39,7 +40,7 @@ def select(fitness: FloatArray, tournament: int, state: RandomState) -> int:
 
 @compiled
 def cross_pmx(child: IntArray, first: IntArray, second: IntArray, state: RandomState) -> None:
-    """Partially mapped crossover: a stretch of ``first``, the rest from ``second``, repaired.
+    """Partially mapped crossover: a stretch of ``first``, the rest from ``second``, made whole.
 
     Where both parents agree, so does the child: pinned pieces stay.
     """
@@ -196,6 +197,7 @@ def cross_kernel(
 
 @compiled
 def evolve(
+    stop: StopFlag,
     layouts: IntArray,
     costs: FloatArray,
     unary: FloatArray,
@@ -223,6 +225,8 @@ def evolve(
     num_traced, stale = 1, 0
     children = layouts.copy()
     for _ in range(max_generations):
+        if stop[0]:
+            break
         children[:num_elite] = layouts[:num_elite]
         for child in range(num_elite, len(layouts)):
             first = layouts[select(fitness, tournament, state)]
