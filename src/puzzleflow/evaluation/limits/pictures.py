@@ -80,6 +80,7 @@ def sample_pictures(folder: Path) -> PictureSet:
 
 
 def _survey(folder: Path, names: list[str], journals: Path) -> list[Surveyed]:
+    """Look at these pictures, or remember what was seen of the same files."""
     digest = pictures_digest(folder, names)
     path = journals / f"{digest[:16]}.jsonl"
     with Journal(path, "survey", {"pictures": digest}, Surveyed) as journal:
