@@ -12,8 +12,8 @@ from puzzleflow.cli.main import build_app
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.pictures import read_picture, write_picture
-from puzzleflow.storage.open import open_puzzles
 
 
 def invoke(*arguments: Any) -> Any:

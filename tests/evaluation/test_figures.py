@@ -15,7 +15,7 @@ from puzzleflow.evaluation.figures import (
     fragment_figure,
     puzzle_figure,
 )
-from puzzleflow.storage.fragments import FragmentSet
+from puzzleflow.storage.fragment_set import FragmentSet
 
 
 def puzzle_of(seed=0, grid=Grid(2, 3), px=32):  # noqa: B008

@@ -45,7 +45,7 @@ def bench(
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers
     from puzzleflow.evaluation.write import make_report, write_report
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.formats.open import open_puzzles
 
     specs = parse_solvers(solvers)
     shape = Grid.parse(grid) if grid else None

@@ -55,7 +55,7 @@ def evaluate(
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.predicted import result_record, score_predictions
     from puzzleflow.files import write_json
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.formats.open import open_puzzles
     from puzzleflow.storage.predictions import read_predictions
 
     lattice = Grid.parse(grid) if grid else None

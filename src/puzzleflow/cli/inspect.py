@@ -33,7 +33,7 @@ def inspect(
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.grid import Grid
     from puzzleflow.files import write_json
-    from puzzleflow.storage.audit import inspect_path
+    from puzzleflow.formats.audit import inspect_path
 
     with stage_progress() as progress:
         report = inspect_path(

@@ -45,6 +45,8 @@ def solve(
     (blue = sure, orange = unsure) and NAME.confidence.json; with --trace
     NAME.trace.webp where the solver tells its steps.
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from puzzleflow.cli._progress import stage_progress
@@ -53,8 +55,9 @@ def solve(
     from puzzleflow.core.metrics import score
     from puzzleflow.core.rng import child_seed
     from puzzleflow.evaluation.spec import SolverSpec
+    from puzzleflow.formats.open import open_puzzles
     from puzzleflow.solvers.registry import DEFAULT_SOLVER
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.solvers.sight import for_solver
 
     method = SolverSpec.parse(solver or DEFAULT_SOLVER).load()
     with open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None) as source:
@@ -69,7 +72,8 @@ def solve(
             for number in chosen:
                 puzzle = source[number]
                 pinned = {**source.pins(number), **parse_pins(pin or (), puzzle)}
-                solution = method.prepare(puzzle.without_truth()).solve(
+                seen = replace(puzzle, pieces=for_solver(puzzle.pieces), truth=None)
+                solution = method.prepare(seen).solve(
                     seed=child_seed(seed, number), pinned=pinned, num_alternatives=alternatives
                 )
                 stem = file_stem(puzzle.puzzle_id, number)

@@ -76,11 +76,6 @@ def invert_rows(permutations: IntArray) -> IntArray:
     return inverse
 
 
-def compose(outer: IntArray, inner: IntArray) -> IntArray:
-    """``(outer ∘ inner)[i] = outer[inner[i]]``."""
-    return outer[inner]
-
-
 def check_pins(pinned: Mapping[int, int] | None, num_pieces: int) -> dict[int, int]:
     """Pins (piece → position) that lie in range and do not collide."""
     try:

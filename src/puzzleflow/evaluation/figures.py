@@ -15,7 +15,7 @@ from puzzleflow.core.canvas import BOARD, PAGE, Colour, board, composite, lay, m
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.pictures import resize
-from puzzleflow.storage.fragments import FragmentSet
+from puzzleflow.storage.fragment_set import FragmentSet
 
 INK: Colour = (64, 62, 58)
 MIN_SIDE_PX = 256  # smaller pictures of a figure are enlarged to at least this

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puzzleflow.core.assignment import as_permutation, as_permutations
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
@@ -39,7 +39,6 @@ from puzzleflow.storage.gap_writer import (
     GapWriter,
     write_gap_split,
 )
-from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
 __all__ = ["GapSource", "GapWriter", "write_gap_split"]
@@ -60,6 +59,7 @@ class GapSource(PuzzleSource):
     """Puzzles of a GAP folder, or of one HDF5 file given directly."""
 
     kind = "gap"
+    looks_like = "a GAP folder (puzzles.h5)"
 
     def __init__(
         self, path: str | Path, *, split: str | None = None, grid: Grid | None = None

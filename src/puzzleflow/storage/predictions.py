@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from puzzleflow.core.assignment import as_permutations, invert_rows
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import write_json
@@ -31,7 +31,6 @@ from puzzleflow.storage.arrays import (
     write_npy,
     write_npz,
 )
-from puzzleflow.storage.naming import naming
 
 INFO_FIELDS = ("dataset", "split", "checkpoint", "n_steps", "model_type")
 MAX_VALUES = 1 << 27
