@@ -22,7 +22,7 @@ from puzzleflow.storage.gap import write_gap_split
 GRID = Grid(3, 3)
 
 
-def small_puzzle(seed: int, grid: Grid = GRID, px: int = 12, *, opaque: bool = False) -> Puzzle:
+def small_puzzle(seed: int = 0, grid: Grid = GRID, px: int = 12, *, opaque: bool = False) -> Puzzle:
     """Random pixels under random masks, zero where there is no material, shuffled."""
     rng = child_rng(seed, "storage-test")
     n = grid.num_pieces

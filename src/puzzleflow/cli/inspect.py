@@ -17,7 +17,7 @@ def inspect(
     path: Annotated[
         Path,
         typer.Argument(
-            help="Puzzles (GAP, JPwLEG, RePAIR, recipe, pictures of pieces), predictions or a layout."
+            help="Puzzles (GAP, JPwLEG, RePAIR, recipe, pictures), predictions or a layout."
         ),
     ],
     split: Annotated[str | None, typer.Option(help="Only train, val or test.")] = None,
