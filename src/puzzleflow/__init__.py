@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from puzzleflow.core.metrics import Scores, official_result, score
     from puzzleflow.core.puzzle import Layout, Puzzle, Solution
     from puzzleflow.evaluation.figures import contact_sheet, puzzle_figure
-    from puzzleflow.formats.open import open_puzzles
+    from puzzleflow.formats.open import open_puzzles, open_source
     from puzzleflow.generation.builder import build_puzzle
     from puzzleflow.generation.fragments import draw_masks
     from puzzleflow.pictures import read_picture, write_picture
@@ -44,6 +44,7 @@ _WHERE = {
     "load_solver": "puzzleflow.solvers.registry",
     "official_result": "puzzleflow.core.metrics",
     "open_puzzles": "puzzleflow.formats.open",
+    "open_source": "puzzleflow.formats.open",
     "puzzle_figure": "puzzleflow.evaluation.figures",
     "read_layout": "puzzleflow.storage.layout",
     "read_picture": "puzzleflow.pictures",
@@ -72,6 +73,7 @@ __all__ = [
     "load_solver",
     "official_result",
     "open_puzzles",
+    "open_source",
     "puzzle_figure",
     "read_layout",
     "read_picture",

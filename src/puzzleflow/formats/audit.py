@@ -19,7 +19,6 @@ from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.formats.open import on_grid, open_all, open_source
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
-from puzzleflow.storage.gap import GapSource
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions
 from puzzleflow.storage.source import HoldsFragments, PuzzleSource, Source
@@ -200,16 +199,12 @@ def _pixel_counts(puzzle: Puzzle) -> dict[str, int]:
 
 
 def _label_faults(source: PuzzleSource) -> list[str]:
-    """Are all labels permutations, and do both label files of GAP say the same?"""
+    """Are all labels permutations, and do they agree with each other?"""
     try:
-        truths = source.truths()
-        if isinstance(source, GapSource) and truths is not None:
-            cells = source.coordinates()
-            if cells is not None and not np.array_equal(cells, truths):
-                return ["labels_coordinates.h5 and labels_indices.h5 contradict each other"]
+        source.truths()
+        return source.contradictions()
     except InputError as error:
         return [str(error)]
-    return []
 
 
 def _storage_faults(facts: dict[str, Any]) -> list[str]:

@@ -185,10 +185,13 @@ class GapSource(PuzzleSource):
         with naming(self._labels_path):
             return as_permutations(labels, self._num_pieces)
 
-    def coordinates(self) -> NDArray[Any] | None:
-        """(M, N) positions according to labels_coordinates.h5, or None without it."""
-        path = self.folder / COORDINATES
-        return self._read_labels(path) if path.exists() else None
+    def contradictions(self) -> list[str]:
+        path, truths = self.folder / COORDINATES, self.truths()
+        if truths is None or not path.exists():
+            return []
+        if np.array_equal(self._read_labels(path), truths):
+            return []
+        return [f"{COORDINATES} and {INDICES} contradict each other"]
 
     def reference(self, index: int) -> ByteArray:
         """(rows*H, cols*W, 3) the picture before it was broken, where it was kept."""

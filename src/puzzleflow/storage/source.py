@@ -108,6 +108,10 @@ class PuzzleSource(Source):
         """Pieces that the protocol of the source gives away (piece → position)."""
         return {}
 
+    def contradictions(self) -> list[str]:
+        """Where the files of the source say different things; sentences for ``inspect``."""
+        return []
+
     def with_centre_free(self) -> PuzzleSource:
         """The same puzzles without the piece that their protocol gives away."""
         raise InputError(f"{self.path}: no piece is given away in {self.kind} puzzles")
