@@ -45,8 +45,10 @@ def cells_with_alpha(folder: Path) -> None:
 
 
 def cut_outs_of_differing_sizes(folder: Path) -> None:
+    """Also larger than solvers look at them."""
     for seed in range(4):
-        write_picture(folder / f"p{seed + 8}.png", worn(seed)[seed:, : 120 - 2 * seed])
+        large = worn(seed).repeat(2, axis=0).repeat(2, axis=1)
+        write_picture(folder / f"p{seed + 8}.png", large[seed:, : 240 - 2 * seed])
 
 
 def small_on_one_canvas(folder: Path) -> None:

@@ -102,7 +102,8 @@ class FolderSource(PuzzleSource):
             pieces.append(read_picture(folder / name, "RGBA", max_pixels=left))
             left -= pieces[-1].shape[0] * pieces[-1].shape[1]
         with naming(folder):
-            if not (folder / LAYOUT).exists() and not (folder.parent / SEGMENTS).exists():
+            segmented = (folder.resolve().parent / SEGMENTS).is_file()
+            if not segmented and not (folder / LAYOUT).exists():
                 from puzzleflow.segmentation.cut_outs import cut_outs  # loads scikit-image
 
                 pieces = cut_outs(pieces, [str(folder / name) for name in layout.names])
