@@ -6,19 +6,24 @@ import csv
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.files import atomic_path
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
 NUM_GENERATED = 12_000  # masks drawn from a generator, enough that none grows familiar
 GENERATED_SEED = 10_000_000  # far from the seeds of any data set
+DRAWN_AT_ONCE = 100  # masks between two reports
+
+Report = Callable[[str, int, int], None]  # stage, done, total
 SPLITS = {"train": 0.85, "val": 0.075, "test": 0.075}
 
 
@@ -126,25 +131,64 @@ class MaskBank:
         )
 
     @classmethod
-    def read(cls, sources: dict[str, float]) -> MaskBank:
+    def read(
+        cls, sources: dict[str, float], cache: str | Path, report: Report = lambda *_: None
+    ) -> MaskBank:
         """From {source: share}; sources as in :func:`read_masks`."""
-        return cls([(share, read_masks(path)) for path, share in sources.items()])
+        return cls([(share, read_masks(path, cache, report)) for path, share in sources.items()])
 
 
-def read_masks(path: str | Path) -> ByteArray:
-    """(K, 128, 128) 0/255 from a folder of pictures, a packed ``.npz`` or a generator's name."""
+def check_masks(path: str) -> None:
+    """Raise unless :func:`read_masks` would find something there."""
     if path in list_fragment_generators():
-        seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
-        return _as_bytes(fragment_generator(str(path)).masks(seeds))
+        return
+    if not Path(path).exists():
+        known = ", ".join(list_fragment_generators())
+        raise InputError(f"{path}: no masks there, and no generator of this name ({known})")
+    if Path(path).suffix != ".npz" and not list_pictures(path):
+        raise InputError(f"{path}: no masks in this folder")
+
+
+def read_masks(path: str | Path, cache: str | Path, report: Report = lambda *_: None) -> ByteArray:
+    """(K, 128, 128) 0/255 from a folder of pictures, a packed ``.npz`` or a generator's name.
+
+    What a generator draws is kept in ``cache``; ``report`` is told of the drawing.
+    """
+    if path in list_fragment_generators():
+        return _as_bytes(_generated(str(path), Path(cache), report))
     path = Path(path)
     if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as archive:
-            bits = np.unpackbits(archive["masks"], axis=1)
-        return _as_bytes(bits.reshape(-1, 128, 128))
+        return _as_bytes(_packed(path))
     masks = [resize(read_picture(file, "L"), 128, 128) for file in list_pictures(path)]
-    if not masks:
-        raise InputError(f"{path}: no masks in this folder")
     return _as_bytes(np.stack(masks) > 127)
+
+
+def _packed(path: Path) -> BoolArray:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            bits: BoolArray = np.unpackbits(archive["masks"], axis=1).astype(bool)
+        return bits.reshape(-1, 128, 128)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise FormatError(f"{path}: expected packed masks of 128x128 ({error})") from error
+
+
+def _generated(name: str, cache: Path, report: Report) -> BoolArray:
+    """Drawn once: the file is named after the generator and after what its weights draw."""
+    generator = fragment_generator(name)
+    seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
+    chunks = [generator.masks(seeds[:DRAWN_AT_ONCE])]
+    key = hashlib.blake2b(np.packbits(chunks[0]).tobytes(), digest_size=8).hexdigest()
+    path = cache / f"masks-{name}-{key}-{NUM_GENERATED}-{GENERATED_SEED}.npz"
+    if path.exists():
+        return _packed(path)
+    for first in range(DRAWN_AT_ONCE, NUM_GENERATED, DRAWN_AT_ONCE):
+        report(f"masks of {name!r}", first, NUM_GENERATED)
+        chunks.append(generator.masks(seeds[first : first + DRAWN_AT_ONCE]))
+    report(f"masks of {name!r}", NUM_GENERATED, NUM_GENERATED)
+    masks = np.concatenate(chunks)
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        np.savez(stream, masks=np.packbits(masks.reshape(len(masks), -1), axis=1))
+    return masks
 
 
 def _as_bytes(masks: ByteArray | BoolArray) -> ByteArray:
