@@ -89,27 +89,34 @@ def sample(
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
 ) -> None:
     """Draw masks: 128x128, white = material."""
+    from contextlib import ExitStack
+
     import numpy as np
 
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.errors import OutputError
     from puzzleflow.files import atomic_path
     from puzzleflow.generation.sampling import sample_masks
+    from puzzleflow.lock import LOCK, locked
     from puzzleflow.pictures import write_picture
 
     packed = out.suffix.lower() == ".npz"
-    if not packed and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OutputError(f"{out}: expected a new or empty folder")
     chunks: list[BoolArray] = []
     done = rejected = 0
     path = None if weights is None else str(weights)
     drawn = sample_masks(generator, count, seed, weights=path, num_workers=workers)
-    with stage_progress() as on_progress:
+    with ExitStack() as stack:
+        if not packed:
+            lock = stack.enter_context(locked(out))
+            if any(path.name != LOCK for path in out.iterdir()):
+                raise OutputError(f"{out}: expected a new or empty folder")
+        on_progress = stack.enter_context(stage_progress())
         for masks, again in drawn:
             rejected += again
             if packed:
                 chunks.append(masks)
             else:
+                lock.check()
                 for index, mask in enumerate(masks, start=done):
                     write_picture(out / f"{index:06d}.png", mask.astype(np.uint8) * np.uint8(255))
             done += len(masks)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from puzzleflow.core.errors import FormatError, OutputError
+from puzzleflow.generation.workfolder import PuzzleLog, work_folder
+
+ASKED = {"seed": 1}
+PAYLOADS = [b"first", b"", b"x" * 40, b"last"]
+
+
+def add(log: PuzzleLog, payload: bytes) -> None:
+    log.append(f"{len(payload):08x}", np.array([len(payload), 7]), payload)
+
+
+class Stopped(Exception):
+    """Work that ends early keeps its folder."""
+
+
+def fill(out: Path, payloads: list[bytes]) -> None:
+    with suppress(Stopped), work_folder(out, ASKED) as work:
+        assert work is not None
+        with PuzzleLog(work, "val") as other:
+            add(other, b"of another split")
+        with PuzzleLog(work, "train") as log:
+            for payload in payloads:
+                add(log, payload)
+        raise Stopped
+
+
+def test_the_folder_goes_when_the_work_is_done(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    fill(out, PAYLOADS)
+    assert {path.name for path in (out / ".work").iterdir()} == {
+        *("survey.jsonl", "puzzles.jsonl", "train.payloads", "val.payloads")
+    }
+    with work_folder(out, ASKED):
+        pass
+    assert list(out.iterdir()) == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(payload_bytes=st.integers(0, 60), journal_bytes=st.integers(0, 700), flip=st.booleans())
+def test_whatever_reached_the_disk_whole_is_kept_in_order(
+    tmp_path_factory: pytest.TempPathFactory, payload_bytes: int, journal_bytes: int, flip: bool
+) -> None:
+    """A kill tears the end of one file; a power cut may lose the end of both, in any mixture."""
+    out = tmp_path_factory.mktemp("log") / "out"
+    fill(out, PAYLOADS)
+    payloads, journal = out / ".work" / "train.payloads", out / ".work" / "puzzles.jsonl"
+    whole = payloads.read_bytes()
+    torn = bytearray(whole[:payload_bytes])
+    if flip and torn:
+        torn[-1] ^= 1
+    payloads.write_bytes(torn)
+    journal.write_bytes(journal.read_bytes()[:journal_bytes])
+    with suppress(Stopped), work_folder(out, ASKED) as work:
+        assert work is not None
+        with PuzzleLog(work, "train") as log:
+            log.keep_whole()
+            assert list(log.payloads()) == PAYLOADS[: len(log)]
+            for payload in PAYLOADS[len(log) :]:
+                add(log, payload)
+        raise Stopped
+    with work_folder(out, ASKED) as work:
+        assert work is not None
+        with PuzzleLog(work, "train") as log:
+            log.keep_whole()
+            assert list(log.payloads()) == PAYLOADS
+            assert log.areas().tolist() == [[len(payload), 7] for payload in PAYLOADS]
+            assert log.checksums() == [f"{len(payload):08x}" for payload in PAYLOADS]
+
+
+def test_damaged_payloads_are_named(tmp_path: Path) -> None:
+    fill(tmp_path, PAYLOADS)
+    path = tmp_path / ".work" / "train.payloads"
+    path.write_bytes(path.read_bytes().replace(b"x", b"y"))
+    with (
+        work_folder(tmp_path, ASKED) as work,
+        PuzzleLog(work, "train") as log,  # type: ignore[arg-type]
+        pytest.raises(FormatError, match=r"train\.payloads: the payload of puzzle 2 is damaged"),
+    ):
+        list(log.payloads())
+
+
+def test_no_space_for_a_payload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def write(self, content: bytes) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with work_folder(tmp_path, ASKED) as work:
+        assert work is not None
+        with PuzzleLog(work, "train") as log:
+            add(log, b"first")
+            with monkeypatch.context() as patched:
+                patched.setattr(log, "_payloads", Full())
+                with pytest.raises(OutputError, match=r"train\.payloads: No space left"):
+                    add(log, b"second")
+            assert len(log) == 1
