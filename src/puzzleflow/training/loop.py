@@ -163,9 +163,9 @@ class Trainer(Generic[BatchT]):
         if "settings" not in values:
             raise InputError(f"{path}: the state of another kind of training")
         stored = {**values["settings"], **values.get("facts", {})}
-        asked = json.loads(json.dumps({**asdict(self.settings), **self.facts}))
-        for name in asked.keys() & stored.keys() - FREE_TO_CHANGE:
-            if stored[name] != asked[name]:
+        asked = json.loads(json.dumps({**self.facts, **asdict(self.settings)}))
+        for name in asked:
+            if name in stored.keys() - FREE_TO_CHANGE and stored[name] != asked[name]:
                 raise InputError(
                     f"{path}: this run has {name} {stored[name]!r}, not {asked[name]!r}; "
                     "go on with the same or choose another folder"
