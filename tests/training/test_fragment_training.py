@@ -104,7 +104,7 @@ def test_a_run_is_not_overwritten_or_mixed(tmp_path: Path) -> None:
 
 def test_early_stopping(tmp_path: Path) -> None:
     masks, names = data()
-    fast = FragmentTraining(max_epochs=100, patience=1, batch=8, learning_rate=1.0, seed=4)
+    fast = FragmentTraining(max_epochs=100, patience=1, batch=8, learning_rate=0.1, seed=4)
     progress = FragmentRun(tmp_path, masks, names, fast, TINY).run()
     assert progress["finished"]
     assert progress["epoch"] == progress["best_epoch"] + 1 < 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -144,7 +145,8 @@ class FragmentRun:
 
         def after(row: Figures) -> None:
             if "val" in row:
-                self._write()
+                if self.trainer.best_score > -math.inf:
+                    self._write()
                 report(self.history[-1])
 
         self.trainer.fit(self._batches, report=after)

@@ -258,7 +258,8 @@ class Trainer(Generic[BatchT]):
                     if log and (self.step % self.settings.log_every == 0 or "val" in row):
                         log.write(row)
                     if log and report:
-                        report(row)
+                        with torch.random.fork_rng(devices=[]):  # its draws must not matter
+                            report(row)
                     if ends or self.out_of_patience:
                         return
                     if interruptions:
