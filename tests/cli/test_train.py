@@ -271,7 +271,7 @@ def test_a_trainable_solver_in_one_file(
 ) -> None:
     groups = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]
     for registry in (SOLVERS, TRAINABLES):
-        package = f"example-{registry.group}"
+        package = registry.group.replace(".", "_")
         install(package, registry.group, groups[registry.group], source=EXAMPLE / "src")
     out = tmp_path / "run"
     words: list[object] = [
