@@ -189,7 +189,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
     def refuse(*_: Any) -> None:
         raise AssertionError("masks were drawn")
 
-    monkeypatch.setattr(banks, "_generated", refuse)
+    monkeypatch.setattr(banks, "draw_or_read", refuse)
     out = tmp_path / "out"
     words: list[object] = ["train", "relational", "--data", pictures, "--out", out]
     cases: list[tuple[list[object], type[Exception], str]] = [
@@ -199,7 +199,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
         (["--grids", "3x"], InputError, "3x"),
         (["--validation-grids", "axb"], InputError, "axb"),
         (["--masks", "no-such"], InputError, "no-such: no masks there"),
-        (["--masks", tmp_path], InputError, "no masks in this folder"),
+        (["--masks", tmp_path], InputError, "no mask pictures in this folder"),
         (["--set", "speed=3"], UnknownName, "unknown setting 'speed'"),
         (["--set", "decay_all=perhaps"], InputError, "expected bool"),
         (["--initial", tmp_path / "none.safetensors"], InputError, "no such weights file"),
@@ -231,7 +231,7 @@ def test_masks_of_a_generator_are_drawn_once(
     states = [load_state(tmp_path / name / STATE)[0] for name in ("one", "two")]
     assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
     kept.write_bytes(b"damaged")
-    with pytest.raises(FormatError, match="expected packed masks"):
+    with pytest.raises(FormatError, match=r"expected an \.npz"):
         run(*words, "--out", tmp_path / "three")
 
 
@@ -262,8 +262,25 @@ def test_held_out_links_the_pictures_that_training_never_saw(
     names = (path.name for path in pictures.iterdir())
     assert linked == sorted(name for name in names if picture_split(name) == "test")
     assert f"{len(linked)} pictures of split test" in said
+    run("train", "held-out", pictures, "--out", tmp_path / "test")  # links are made anew
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / linked[0]).write_text("mine")
+    with pytest.raises(OutputError, match="no link"):
+        run("train", "held-out", pictures, "--out", tmp_path / "mine")
+    assert (tmp_path / "mine" / linked[0]).read_text() == "mine"
     with pytest.raises(UnknownName, match="split"):
         run("train", "held-out", pictures, "--out", tmp_path / "x", "--split", "most")
+
+
+def test_pack_reads_the_run_before_it_cuts_puzzles(pictures: Path, tmp_path: Path) -> None:
+    words: list[object] = ["train", "pack", tmp_path, "--out", tmp_path / "w.safetensors"]
+    with pytest.raises(InputError, match="no such file"):
+        run(*words, "--data", pictures, "--erosion", "no-such")
+    with pytest.raises(InputError, match="share above 0"):
+        run(*words, "--data", pictures, "--grids", "3x3=0")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no pictures of split 'val'"):
+        run(*words, "--data", tmp_path / "empty")
 
 
 def test_a_trainable_solver_in_one_file(

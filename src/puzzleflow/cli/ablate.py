@@ -84,6 +84,7 @@ def ablate(
 
     from puzzleflow.core.errors import InputError, UnknownName
     from puzzleflow.core.grid import Grid
+    from puzzleflow.lock import locked
     from puzzleflow.models.puzzleflow import flow_preset
     from puzzleflow.training import ablation
     from puzzleflow.training.data import TrainingData, held_out_batches
@@ -123,6 +124,7 @@ def ablate(
             batch=batch, seed=seed, held_out=split,
         )  # fmt: skip
         config = flow.fitted(config, source.grids)
+        fabric_for(accelerator)  # what is not there is said before anything is made
         train, held_out = source.open(drawing_progress())
         job = ablation.Ablation(
             out,
@@ -139,11 +141,13 @@ def ablate(
         )
         agreed = agreed or steps or job.steps_within(minutes)
         job = replace(job, settings=replace(loop, steps=agreed))
-        ablation.agree_on(out, asked, agreed)
-        for number, name in enumerate(due, start=1):
-            typer.echo(f"{number} of {len(due)}: {chosen[name].label}, {agreed} steps", err=True)
-            job.run(name, chosen)
-            _write(out, chosen, held_out_key, facts | {"steps": agreed})
+        with locked(out):
+            ablation.agree_on(out, asked, agreed)
+            for number, name in enumerate(due, start=1):
+                said = f"{number} of {len(due)}: {chosen[name].label}, {agreed} steps"
+                typer.echo(said, err=True)
+                job.run(name, chosen)
+                _write(out, chosen, held_out_key, facts | {"steps": agreed})
     for path in _write(out, chosen, held_out_key, facts | {"steps": agreed}):
         typer.echo(path)
 

@@ -46,16 +46,21 @@ def pack(
     seed: Annotated[int, typer.Option(help="Seed of the validation puzzles.")] = 0,
 ) -> None:
     """Turn a relational run into weights: average, calibrate and evaluate on held-out pictures."""
+    from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
     from puzzleflow.training.banks import split_pictures
-    from puzzleflow.training.packing import cut_puzzles, pack_relational
+    from puzzleflow.training.packing import averaged_network, cut_puzzles, pack_relational
+    from puzzleflow.training.state import STATE
 
+    counts = {Grid.parse(text): int(num) for text, num in shares(grids.split(",")).items()}
     pictures = split_pictures(data, "val")
+    if not pictures:
+        raise InputError(f"{data}: no pictures of split 'val' to cut puzzles from")
+    averaged_network(run / STATE)  # before puzzles are cut, which takes long
     validation = {
-        Grid.parse(text): cut_puzzles(pictures, Grid.parse(text), erosion, seed, int(num))
-        for text, num in shares(grids.split(",")).items()
+        grid: cut_puzzles(pictures, grid, erosion, seed, num) for grid, num in counts.items()
     }
-    described = pack_relational(run / "state.safetensors", validation, out, typer.echo)
+    described = pack_relational(run / STATE, validation, out, typer.echo)
     typer.echo(f"{out}: {described['validation']}")
 
 
@@ -65,15 +70,20 @@ def held_out(
     split: Annotated[str, typer.Option(help="test or val.")] = "test",
 ) -> None:
     """Link the pictures that training never saw, so that puzzles can be cut from them."""
-    from puzzleflow.core.errors import UnknownName
+    from puzzleflow.core.errors import InputError, OutputError, UnknownName
     from puzzleflow.training.banks import SPLITS, split_pictures
 
     if split not in SPLITS:
         raise UnknownName("split", split, SPLITS)
     pictures = split_pictures(data, split)
+    if not pictures:
+        raise InputError(f"{data}: no pictures of split {split!r}")
+    links = [out / picture.name for picture in pictures]
+    for link in links:
+        if link.exists() and not link.is_symlink():
+            raise OutputError(f"{link}: a file is in the way, and it is no link")
     out.mkdir(parents=True, exist_ok=True)
-    for picture in pictures:
-        link = out / picture.name
+    for link, picture in zip(links, pictures, strict=True):
         link.unlink(missing_ok=True)
         link.symlink_to(picture.resolve())
     typer.echo(f"{out}: {len(pictures)} pictures of split {split}")

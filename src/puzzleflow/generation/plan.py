@@ -123,7 +123,7 @@ def plan_recipes(
 def recipe_row(request: Request, picture: Surveyed, copy: int = 0) -> RecipeRow:
     """The puzzle number ``copy`` of a picture; masks and truth follow from the request's seed."""
     seed = child_seed(request.seed, "puzzle", picture.picture, copy) >> 1
-    position_of = draw_positions(child_rng(seed, "permutation"), request.grid.num_pieces)
+    position_of = draw_positions(seed, request.grid)
     return RecipeRow(picture.picture, picture.sha256, seed, tuple(position_of.tolist()))
 
 

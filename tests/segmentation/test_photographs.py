@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from puzzleflow.core.errors import InputError
-from puzzleflow.generation.photographs import (
+from photographs import (
     Conditions,
     compose_photograph,
     draw_conditions,
     found_iou,
 )
+
+from puzzleflow.core.errors import InputError
 
 
 def squares(count: int = 4, side: int = 24) -> np.ndarray:

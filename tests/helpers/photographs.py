@@ -1,6 +1,6 @@
 """Photographs of fragments on a plain ground, composed with their truth.
 
-They stand for the real thing where a segmentation is tested or shown: uneven
+They stand for the real thing where a segmentation is tested or measured: uneven
 light, soft shadows, noise of the camera, dust, and JPEG. Everything depends
 on one seed.
 """
@@ -20,9 +20,8 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, FloatArray, IntArray
-from puzzleflow.generation.builder import build_puzzle, draw_positions
+from puzzleflow.generation.builder import build_puzzle, mask_seeds
 from puzzleflow.generation.erosion import ErosionModel
-from puzzleflow.generation.recipe import mask_seed
 from puzzleflow.pictures import read_picture
 from puzzleflow.samples import list_samples, load_sample
 
@@ -114,9 +113,8 @@ def sample_photograph(
     samples = list_samples()
     picture = load_sample(samples[rng.integers(len(samples))].name)
     side = int(rng.integers(96, 200))
-    seeds = [mask_seed(seed, position) for position in range(grid.num_pieces)]
-    masks = erosion.masks(seeds, side, side)
-    puzzle = build_puzzle(picture, grid, masks, draw_positions(rng, grid.num_pieces))
+    masks = erosion.masks(mask_seeds(seed, grid), side, side)
+    puzzle = build_puzzle(picture, grid, masks, rng.permutation(grid.num_pieces))
     taken = compose_photograph(
         puzzle.pieces, conditions or draw_conditions(seed), seed=seed, columns=grid.cols
     )
