@@ -226,6 +226,7 @@ def stream_loader(stream: NumberedBatches, num_workers: int = 0) -> DataLoader[B
 
 
 def _quiet_worker(_: int) -> None:
-    """One thread, and no end by Ctrl-C: the training ends its workers when it has saved."""
+    """One thread; what interrupts the training ends it first, then it ends its workers."""
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
