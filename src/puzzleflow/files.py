@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,10 @@ _NEW_FILE_MODE = 0o666 & ~_umask()  # asked once: setting the umask is not threa
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path that takes the place of ``path`` when the block succeeds.
 
-    The temporary file lies beside the final one (links are followed), carries the
-    number of this process and ends in ``.part``, so give ``np.save`` and the like
-    an open file, not the path: they would append a suffix. A device such as
-    /dev/stdout is written to, never replaced. Every OSError becomes an OutputError
-    that names ``path``.
+    The temporary file lies beside the final one (links are followed) and ends
+    in ``.part``, so give ``np.save`` and the like an open file, not the path:
+    they would append a suffix. A device such as /dev/stdout is written to,
+    never replaced. Every OSError becomes an OutputError that names ``path``.
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
@@ -45,7 +44,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         if replaceable:
             target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(
-            prefix=f".{target.name[:40]}.{os.getpid()}.",
+            prefix=f".{target.name[:40]}.",
             suffix=".part",
             dir=target.parent if replaceable else None,
         )
@@ -67,27 +66,6 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def remove_stale_parts(folder: Path) -> None:
-    """Remove the temporary files below ``folder`` whose process is gone: it was killed."""
-    for part in folder.rglob(".*.part"):
-        owner = part.name.split(".")[-3:-2]
-        if owner and owner[0].isdecimal() and not _is_alive(int(owner[0])):
-            with suppress(OSError):
-                part.unlink()
-
-
-def _is_alive(process: int) -> bool:
-    if os.name != "posix":
-        return True  # asking would end it
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

@@ -1,82 +1,60 @@
-"""The memory of long work: an append-only file of JSON lines that outlives a kill.
-
-The first line says what the others belong to; work only goes on in a journal whose heading
-is its own. A line is handed to the system in one piece before work goes on, so a kill loses
-at most the line being written, which the next run drops; it is forced to the disk every few
-seconds and at the end, so a power cut loses no more than those. Hold the folder's lock
-(``lock.py``) while a journal is open.
-"""
+"""An append-only file of JSON lines that survives being killed in the middle of one."""
 
 from __future__ import annotations
 
 import json
 import os
-import reprlib
-import time
+import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Self
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
-from puzzleflow.core.records import from_json
-
-VERSION = 2  # 1: several formats, none of which named itself
-SYNC_S = 5.0
-_BEGIN = b'{"journal":"'
-
-Entry = TypeVar("Entry")
 
 
-class Journal(Generic[Entry]):
-    """``with Journal(...) as journal``: ``entries`` were there, ``append`` adds one.
+class JournalFile:
+    """``with JournalFile(path) as journal``: ``journal.entries`` were there, ``append`` adds.
 
-    kind     the sort of work, such as "bench"
-    heading  what identifies this work (a JSON object): another heading is refused
-    entry    the dataclass of a line; see ``core.records`` for the types its fields may have
+    One process at a time may hold it. A last line that was cut off by a kill is removed.
     """
 
-    def __init__(
-        self, path: Path, kind: str, heading: Mapping[str, Any], entry: type[Entry]
-    ) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.entries: list[Entry] = []
-        self._head = {"journal": kind, "version": VERSION, "heading": json.loads(_line(heading))}
-        self._entry = entry
+        self.entries: list[dict[str, Any]] = []
         self._handle: int | None = None
-        self._end = 0  # of the last whole line
-        self._synced_s = time.monotonic()
-
-    def read(self) -> list[Entry]:
-        """The whole entries; another process may be writing. Empty if there is no journal."""
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise InputError(f"cannot read {self.path}: {error.strerror or error}") from error
-        return self._parse(content)
 
     def __enter__(self) -> Self:
-        self.entries = self.read()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            os.ftruncate(self._handle, self._end)
-            if self._end == 0:
-                self._write(self._head)
         except OSError as error:
-            self._close()
-            self._fail(error)
+            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
+        try:
+            lock(self._handle, self.path)
+            self.entries, whole = _read(self.path)
+            os.ftruncate(self._handle, whole)
         except BaseException:
-            self._close()
+            self.close()
             raise
         return self
 
-    def append(self, entry: Entry) -> None:
-        """Add one line; it is safe against a kill when this returns."""
-        self._write(asdict(entry))  # type: ignore[call-overload]  # a dataclass
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """One line, handed to the system in one write: whole, or torn at the end of the file."""
+        if self._handle is None:
+            raise ValueError("open the journal with `with`")
+        line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._handle, line) :]
+        except OSError as error:
+            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Let go of the file and of its lock."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     def __exit__(
         self,
@@ -84,107 +62,40 @@ class Journal(Generic[Entry]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            self._sync()
-        finally:
-            self._close()
-
-    def _close(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-    def _write(self, content: Mapping[str, Any]) -> None:
-        """Append a line; a failed write leaves no trace."""
-        assert self._handle is not None, "open the journal with `with`"
-        left = line = _line(content)
-        try:
-            if os.fstat(self._handle).st_nlink == 0:
-                raise FileNotFoundError(None, "it was removed meanwhile")
-            while left:
-                left = left[os.write(self._handle, left) :]
-        except OSError as error:
-            os.ftruncate(self._handle, self._end)
-            self._fail(error)
-        self._end += len(line)
-        if time.monotonic() - self._synced_s > SYNC_S:
-            self._sync()
-
-    def _sync(self) -> None:
-        """Force everything to the disk."""
-        assert self._handle is not None, "open the journal with `with`"
-        self._synced_s = time.monotonic()
-        try:
-            os.fsync(self._handle)
-        except OSError as error:
-            self._fail(error)
-
-    def _fail(self, error: OSError) -> NoReturn:
-        raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
-
-    def _parse(self, content: bytes) -> list[Entry]:
-        """Entries of a file whose last line may be torn."""
-        self._end = content.rfind(b"\n") + 1
-        head, *lines = content[: self._end].split(b"\n")[:-1] or [b""]
-        if self._end == 0 and content[: len(_BEGIN)] == _BEGIN[: len(content)]:
-            return []  # new, or killed while the heading was written
-        self._agree(head)
-        entries = []
-        for number, line in enumerate(lines, start=2):
-            try:
-                entries.append(from_json(self._entry, _parsed(line)))
-            except FormatError as error:
-                raise FormatError(
-                    f"{self.path}, line {number}: damaged ({error}); cut the file before this "
-                    f"line to keep what is above it, or remove the file to start over"
-                ) from error
-        return entries
-
-    def _agree(self, line: bytes) -> None:
-        """Refuse the heading of something else."""
-        try:
-            head = _parsed(line)
-        except FormatError:
-            head = None
-        ours = self._head
-        if not isinstance(head, dict) or any(
-            head.get(k) != ours[k] for k in ("journal", "version")
-        ):
-            raise FormatError(
-                f"{self.path}, line 1: expected a journal ({ours['journal']}) of this version of "
-                "PuzzleFlow; work begun by an earlier one cannot go on: remove it or choose "
-                "another folder"
-            )
-        found = head.get("heading")
-        check_heading(self.path, found, ours["heading"])
+        self.close()
 
 
-def check_heading(where: Path, found: object, ours: Mapping[str, Any]) -> None:
-    """Refuse to go on with work in ``where`` that was begun otherwise."""
-    theirs = found if isinstance(found, dict) else {}
-    differing = [
-        f"{key} {reprlib.repr(theirs.get(key))}, not {reprlib.repr(ours.get(key))}"
-        for key in sorted(theirs.keys() | ours.keys())
-        if theirs.get(key) != ours.get(key)
-    ]
-    if differing:
-        raise InputError(
-            f"{where}: begun with {'; '.join(differing)}; repeat those settings, remove it "
-            "or choose another folder"
-        )
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """The whole entries of a journal, which another process may be writing."""
+    return _read(path)[0] if path.exists() else []
 
 
-def _line(content: Mapping[str, Any]) -> bytes:
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode() + b"\n"
+def lock(handle: int, path: Path) -> None:
+    """Refuse a second writer; the lock falls with the process, however it ends."""
+    if sys.platform == "win32":
+        return
+    import fcntl
 
-
-def _parsed(line: bytes) -> Any:
     try:
-        return json.loads(line, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise FormatError("expected JSON") from error
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise OutputError(f"{path}: another process is writing here") from error
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
+def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Entries, and where the last whole line ends."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    whole = content.rfind(b"\n") + 1
+    entries = []
+    for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"{path}, line {number}: expected JSON") from error
+        if not isinstance(entry, dict):
+            raise FormatError(f"{path}, line {number}: expected a JSON object")
+        entries.append(entry)
+    return entries, whole

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
-from puzzleflow.lock import locked
+from puzzleflow.journal import JournalFile
 from puzzleflow.pictures import read_picture
 from puzzleflow.sources.collect import Collected, CollectSettings, Progress, collect
 from puzzleflow.sources.draws import Draws
@@ -315,8 +315,8 @@ def test_the_report_says_how_varied_the_pictures_are(met: Any, tmp_path: Path) -
 
 def test_two_runs_do_not_share_a_folder(met: Any, tmp_path: Path) -> None:
     with (
-        locked(tmp_path),
-        pytest.raises(OutputError, match=r"process \d+ on .* is writing here"),
+        JournalFile(tmp_path / "journal.jsonl"),
+        pytest.raises(OutputError, match="another process is writing here"),
     ):
         collect(tmp_path, settings(met))
     assert collect(tmp_path, settings(met, num=1)).counts == {"kept": 2}

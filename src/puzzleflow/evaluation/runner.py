@@ -13,12 +13,10 @@ from uuid import uuid4
 import numpy as np
 
 from puzzleflow.core.errors import InputError, OutputError
-from puzzleflow.evaluation.journal import Record
+from puzzleflow.evaluation.journal import Heading, Journal, Record
 from puzzleflow.evaluation.results import Results, Truth, score_records
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
-from puzzleflow.journal import Journal
-from puzzleflow.lock import locked
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.source import PuzzleSource
 
@@ -70,16 +68,10 @@ class Bench:
     def fingerprint(self) -> str:
         return data_fingerprint(self.source)
 
-    def journal(self, spec: SolverSpec) -> Journal[Record]:
+    def journal(self, spec: SolverSpec) -> Journal:
         """The file in which the results of one solver are kept."""
         path = self.out / "journal" / f"{spec.file_stem}.jsonl"
-        heading = {"solver": spec.label, "seed": self.seed, "data": self.fingerprint}
-        return Journal(path, "bench", heading, Record)
-
-    def known(self, spec: SolverSpec) -> dict[int, Record]:
-        """The results of one solver so far, by index of the puzzle."""
-        found = {record.index: record for record in self.journal(spec).read()}
-        return {index: found[index] for index in range(self.num_puzzles) if index in found}
+        return Journal(path, Heading(spec.label, self.seed, self.fingerprint))
 
     def stream(
         self, *, num_workers: int = 1, fresh: bool = False
@@ -88,18 +80,16 @@ class Bench:
 
         A record is in its journal before it is handed out. Killed at any
         moment, the next run goes on where this one stopped; ``fresh`` starts over.
-        The folder is held for this process meanwhile.
         """
         run = uuid4().hex
         with ExitStack() as stack:
-            stack.enter_context(locked(self.out))
             journals, tasks = {}, []
             for spec in self.specs:
                 journal = self.journal(spec)
                 if fresh:
                     _remove(journal.path)
                 journals[spec] = stack.enter_context(journal)
-                known = self.known(spec)
+                known = journal.read()
                 for index in range(self.num_puzzles):
                     if index in known:
                         yield spec, known[index]
@@ -118,9 +108,12 @@ class Bench:
 
     def results(self) -> list[Results]:
         """What the journals hold, scored, in the order of the solvers."""
-        return [
-            score_records(spec.label, self.known(spec).values(), self.truths) for spec in self.specs
-        ]
+        scored = []
+        for spec in self.specs:
+            known = self.journal(spec).read()
+            records = [known[index] for index in range(self.num_puzzles) if index in known]
+            scored.append(score_records(spec.label, records, self.truths))
+        return scored
 
 
 def data_fingerprint(source: PuzzleSource) -> str:
