@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_seed
 from puzzleflow.evaluation.results import CLASSES, Results
@@ -79,7 +80,7 @@ def test_a_record_is_safe_before_it_is_seen(make_source: Any, tmp_path: Path) ->
     _, first = next(stream)
     _, second = next(stream)
     stream.close()  # type: ignore[attr-defined]
-    assert list(bench.journal(bench.specs[0]).read().values()) == [first, second]
+    assert bench.journal(bench.specs[0]).read() == [first, second]
 
 
 def test_the_limit_can_be_raised_later(make_source: Any, tmp_path: Path) -> None:
@@ -95,11 +96,46 @@ def test_the_limit_can_be_raised_later(make_source: Any, tmp_path: Path) -> None
 
 def test_other_data_or_seed_is_refused_unless_fresh(make_source: Any, tmp_path: Path) -> None:
     run(make_source(3), "random", tmp_path)
-    with pytest.raises(InputError, match="different data"):
+    with pytest.raises(InputError, match="begun with data"):
         run(make_source(3, salt=1), "random", tmp_path)
-    with pytest.raises(InputError, match="different seed"):
+    with pytest.raises(InputError, match="begun with seed 0, not 1"):
         run(make_source(3), "random", tmp_path, seed=1)
     Bench(make_source(3), parse_solvers("random"), tmp_path, seed=1).run(fresh=True)
+
+
+def test_a_folder_that_another_run_holds_is_left_alone_even_if_fresh(
+    make_source: Any, tmp_path: Path
+) -> None:
+    bench = Bench(make_source(3), parse_solvers("random"), tmp_path)
+    stream = bench.stream()
+    next(stream)
+    for fresh in (False, True):
+        with pytest.raises(OutputError, match=r"process \d+ on .* is writing here"):
+            bench.run(fresh=fresh)
+    assert len([*stream]) == 2
+    (results,) = bench.results()
+    assert results.indices == [0, 1, 2]
+
+
+def test_a_folder_that_is_removed_ends_in_an_error(make_source: Any, tmp_path: Path) -> None:
+    bench = Bench(make_source(3), parse_solvers("random"), tmp_path / "out")
+    stream = bench.stream()
+    next(stream)
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(OutputError, match=r"cannot write .*random"):
+        next(stream)
+
+
+def test_results_of_an_earlier_version_are_refused_unless_fresh(
+    make_source: Any, tmp_path: Path
+) -> None:
+    bench = Bench(make_source(2), parse_solvers("random"), tmp_path)
+    path = bench.journal(bench.specs[0]).path
+    path.parent.mkdir()
+    path.write_text('{"solver":"random","seed":0,"data":"abc","version":1}\n')
+    with pytest.raises(FormatError, match=r"random\.jsonl, line 1: .* earlier one cannot go on"):
+        bench.run()
+    bench.run(fresh=True)
 
 
 def test_refusals_and_crashes_are_results(make_source: Any, tmp_path: Path) -> None:

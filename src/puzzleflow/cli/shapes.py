@@ -51,7 +51,7 @@ def train(
 
     from puzzleflow.cli._trainable import saying_how_to_go_on
     from puzzleflow.cli._training import fabric_for
-    from puzzleflow.evaluation.shape_figures import draw_losses
+    from puzzleflow.evaluation.charts import draw_losses
     from puzzleflow.lock import locked
     from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
 

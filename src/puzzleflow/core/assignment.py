@@ -54,14 +54,6 @@ def as_permutations(position_of: ArrayLike, num_pieces: int) -> IntArray:
     return array
 
 
-def is_permutation(position_of: ArrayLike) -> bool:
-    """Whether the whole numbers 0..N-1 all appear, each once, in a flat array."""
-    array = np.asarray(position_of)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        return False
-    return bool(np.array_equal(np.sort(array), np.arange(len(array))))
-
-
 def invert(permutation: IntArray) -> IntArray:
     """``position_of`` ↔ ``piece_at``: each is the inverse of the other."""
     inverse = np.empty_like(permutation)
@@ -74,11 +66,6 @@ def invert_rows(permutations: IntArray) -> IntArray:
     inverse = np.empty_like(permutations)
     np.put_along_axis(inverse, permutations, np.arange(permutations.shape[1])[None], axis=1)
     return inverse
-
-
-def compose(outer: IntArray, inner: IntArray) -> IntArray:
-    """``(outer ∘ inner)[i] = outer[inner[i]]``."""
-    return outer[inner]
 
 
 def check_pins(pinned: Mapping[int, int] | None, num_pieces: int) -> dict[int, int]:

@@ -9,7 +9,7 @@
     reference.h5           'reference' uint8 (M, rows*H, cols*W, 3), ours, optional
 
 The label files and the metadata may be missing. :class:`GapSource` reads,
-:class:`GapWriter` and :func:`write_gap_split` write.
+:func:`write_gap_split` writes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,12 @@ from puzzleflow.storage.gap_writer import (
     METADATA,
     PUZZLES,
     REFERENCE,
-    GapWriter,
     write_gap_split,
 )
 from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
-__all__ = ["GapSource", "GapWriter", "write_gap_split"]
+__all__ = ["GapSource", "write_gap_split"]
 
 MAX_PUZZLE_BYTES = 1 << 30
 MAX_LABELS = 1 << 27
