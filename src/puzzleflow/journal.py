@@ -58,6 +58,16 @@ class Journal(Generic[Entry]):
             raise InputError(f"cannot read {self.path}: {error.strerror or error}") from error
         return self._parse(content)
 
+    def changes(self) -> set[str]:
+        """Where the heading of the file differs from ours; nothing where there is none."""
+        try:
+            line = self.path.read_bytes().partition(b"\n")[0]
+            theirs, ours = _parsed(line).get("heading"), self._head["heading"]
+        except (OSError, FormatError, AttributeError):  # none, torn or foreign: see read()
+            return set()
+        keys = theirs.keys() | ours.keys() if isinstance(theirs, dict) else set()
+        return {key for key in keys if theirs.get(key) != ours.get(key)}
+
     def __enter__(self) -> Self:
         self.entries = self.read()
         with writing(self.path):

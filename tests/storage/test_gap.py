@@ -151,6 +151,24 @@ def test_a_rectangle_needs_the_metadata_or_a_word(tmp_path, puzzle_of):
     assert GapSource(tmp_path, grid=Grid(3, 2)).grid == Grid(3, 2)
 
 
+@pytest.mark.parametrize("name", ["labels_indices.h5", "labels_coordinates.h5"])
+def test_labels_may_be_whole_floats(tmp_path, puzzle_of, same_puzzle, name):
+    puzzles = write(tmp_path, puzzle_of)
+    for other in {"labels_indices.h5", "labels_coordinates.h5"} - {name}:
+        (tmp_path / other).unlink()
+    with h5py.File(tmp_path / name, "r+") as file:
+        labels = file["labels"][()].astype(np.float32)
+        del file["labels"]
+        file["labels"] = labels
+    with open_puzzles(tmp_path) as source:
+        assert np.array_equal(source.truths(), [p.truth for p in puzzles])
+        assert same_puzzle(source[1], puzzles[1])
+    with h5py.File(tmp_path / name, "r+") as file:
+        file["labels"][0] = 0.5
+    with open_puzzles(tmp_path) as source, pytest.raises(InputError, match=f"{name}.*whole"):
+        source.truths()
+
+
 def test_labels_that_are_no_permutation(tmp_path, puzzle_of):
     write(tmp_path, puzzle_of)
     with h5py.File(tmp_path / "labels_indices.h5", "r+") as file:
