@@ -13,17 +13,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from puzzleflow.core.errors import PuzzleFlowError
+from puzzleflow.core.errors import PuzzleFlowError, naming
+from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.plane import draw, window_around
+from puzzleflow.core.pose import Pose
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.audit import inspect_path
 from puzzleflow.storage.folder import write_folder
+from puzzleflow.storage.free_form.open import open_fragments
+from puzzleflow.storage.free_form.own import write_fragments
 from puzzleflow.storage.gap import write_gap_split
 from puzzleflow.storage.jpwleg import write_jpwleg
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.open import open_puzzles
 from puzzleflow.storage.predictions import read_predictions, write_predictions
-from puzzleflow.storage.repair import RepairSource
 
 GRID = Grid(3, 3)
 ROUNDS = 60
@@ -74,6 +78,37 @@ def build_repair_v3(folder: Path, puzzle_of) -> None:
     (folder / "data.json").write_text(json.dumps(data | {"fragments": fragments}))
 
 
+def build_own_fragments(folder: Path, puzzle_of) -> None:
+    fragments = tuple(Fragment(puzzle_of(i, px=8).pieces[0], f"{i}.png") for i in range(3))
+    poses = Pose(0, 0), Pose(10, 3, 40), None
+    write_fragments(folder, FragmentSet(fragments, poses, frozenset({2}), np.eye(3) == 2))
+
+
+def build_jigsawnet(folder: Path, puzzle_of) -> None:
+    folder.mkdir()
+    write_picture(
+        folder / "a.png", np.pad(puzzle_of(0, px=8).pieces[0, ..., :3], [(2, 2)] * 2 + [(0, 0)])
+    )
+    (folder / "fragmentList.txt").write_text("a.png\n")
+    (folder / "bg_color.txt").write_text("0 0 0")
+    (folder / "groundTruth.txt").write_text("1\n1 0 5.5 0 1 6.5 0 0 1\n")
+
+
+def build_dafne(folder: Path, puzzle_of) -> None:
+    for i in range(2):
+        write_picture(folder / f"frag_eroded/frag_eroded_{i}.png", puzzle_of(i, px=8).pieces[0])
+    (folder / "fragments.txt").write_text("0 20 20 -30.5\n")
+    (folder / "fragments_s.txt").write_text("1\n")
+
+
+def build_derech(folder: Path, puzzle_of) -> None:
+    pixels = np.pad(puzzle_of(0, px=8).pieces[0, ..., :3], [(2, 2)] * 2 + [(0, 0)])
+    write_picture(folder / "x_s1/x_s1_p1_m.png", pixels)
+    fragments = [{"name": "x_s1_p1_m.png", "T": [1.0, 2.0, 0.0]}]
+    truth = [{"options": {"series": "x_s1"}, "fragments": fragments}]
+    (folder / "groundtruth.json").write_text(json.dumps(truth))
+
+
 def build_predictions(folder: Path, puzzle_of) -> None:
     rows = np.stack([puzzle_of(i).truth for i in range(5)])
     write_predictions(folder / "p.npz", rows, targets=rows, grid=GRID, info={"split": "test"})
@@ -88,11 +123,11 @@ def read_puzzles(folder: Path) -> None:
 
 
 def read_fragments(folder: Path) -> None:
-    source = open_puzzles(folder)
-    if isinstance(source, RepairSource):
-        source.fragments(0).assemble()
-    else:  # without its data.json it is a folder of pieces
-        read_puzzles(folder)
+    fragments = open_fragments(folder)[0]
+    if fragments.placed.any():
+        with naming(folder):
+            window = window_around(fragments.fragments, fragments.poses, max_side_px=200)
+            draw(fragments.fragments, fragments.poses, window)
 
 
 def read_answers(folder: Path) -> None:
@@ -107,8 +142,16 @@ FORMATS: dict[str, tuple[Callable, Callable]] = {
     "folder": (build_folder, read_puzzles),
     "repair v1": (build_repair_v1, read_fragments),
     "repair v3": (build_repair_v3, read_fragments),
+    "own fragments": (build_own_fragments, read_fragments),
+    "jigsawnet": (build_jigsawnet, read_fragments),
+    "dafne": (build_dafne, read_fragments),
+    "derech": (build_derech, read_fragments),
     "predictions": (build_predictions, read_answers),
 }
+
+
+def files_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def damage(content: bytes, rng: random.Random) -> bytes:
@@ -144,7 +187,7 @@ def test_only_our_errors(tmp_path, puzzle_of, name):
         rng = random.Random(f"{name}/{seed}")
         shutil.rmtree(tmp_path / "damaged", ignore_errors=True)
         shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
-        victim = rng.choice(sorted((tmp_path / "damaged").iterdir()))
+        victim = rng.choice(files_below(tmp_path / "damaged"))
         if rng.random() < 0.05:
             victim.unlink()
         else:
@@ -165,7 +208,7 @@ def test_inspect_survives_too(tmp_path, puzzle_of, name):
         rng = random.Random(f"inspect/{name}/{seed}")
         shutil.rmtree(tmp_path / "damaged", ignore_errors=True)
         shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
-        victim = rng.choice(sorted((tmp_path / "damaged").iterdir()))
+        victim = rng.choice(files_below(tmp_path / "damaged"))
         victim.write_bytes(damage(victim.read_bytes(), rng))
         for path in (tmp_path / "damaged", victim):
             try:
@@ -210,10 +253,13 @@ def test_any_json_in_place_of_ours(tmp_path_factory, puzzle_of, data):
         root.mkdir()
         build_repair_v3(root / "repair", puzzle_of)
         build_folder(root / "folder", puzzle_of)
-        for name, file in (("repair", "data.json"), ("folder", "layout.json")):
+        build_own_fragments(root / "own", puzzle_of)
+        files = ("repair", "data.json"), ("folder", "layout.json"), ("own", "fragments.json")
+        for name, file in files:
             shutil.copy(root / name / file, root / f"{name}.json")
     for name, file, read in (
         ("repair", "data.json", read_fragments),
+        ("own", "fragments.json", read_fragments),
         ("folder", "layout.json", read_puzzles),
     ):
         content = json.loads((root / f"{name}.json").read_text())

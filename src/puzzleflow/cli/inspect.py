@@ -89,6 +89,10 @@ def _split_lines(facts: dict[str, Any]) -> list[str]:
     if "fragments" in audit:
         low, high = ("x".join(map(str, audit[key])) for key in ("smallest_px", "largest_px"))
         lines.append(f"{audit['fragments']:,} fragments, {audit['placed']:,} with a pose")
+        if audit["foreign"]:
+            lines.append(f"{audit['foreign']:,} fragments known to be foreign")
+        if audit["placed"]:
+            lines.append(f"{audit['neighbours']:,} pairs of neighbours")
         lines.append(f"fragments from {low} to {high} px (height x width)")
     else:
         sizes = ", ".join(f"{height}x{width}" for height, width in audit["piece_px"]) or "unknown"

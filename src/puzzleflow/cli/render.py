@@ -43,21 +43,26 @@ def render(
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.figures import contact_sheet, fragment_figure, puzzle_figure
     from puzzleflow.pictures import picture_format, write_picture
+    from puzzleflow.storage.free_form.open import is_free_form, open_fragments
+    from puzzleflow.storage.free_form.source import FragmentSource
     from puzzleflow.storage.open import open_puzzles
-    from puzzleflow.storage.repair import RepairSource
 
     if layout and (predictions or sheet):
         raise InputError("--layout draws one puzzle: without --predictions and --sheet")
     picture_format(out)  # a wrong suffix is told before the work
-    source = open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None)
+    source: PuzzleSource | FragmentSource
+    if is_free_form(path):
+        source = open_fragments(path)
+    else:
+        source = open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None)
     if not 0 <= index < len(source):
         raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {index}")
     chosen = range(index, min(index + (count if sheet else 1), len(source)))
     page = partial(contact_sheet, columns=columns, tile_px=tile_px, captions=captions)
-    if isinstance(source, RepairSource):
+    if isinstance(source, FragmentSource):
         if layout or predictions:
             raise InputError(f"{path}: fragments that lie on no grid have no layouts to draw")
-        sets = map(source.fragments, chosen)
+        sets = map(source.__getitem__, chosen)
         picture = page(sets) if sheet else fragment_figure(next(sets), captions=captions)
     else:
         solutions = _solutions(source, chosen, layout, predictions)

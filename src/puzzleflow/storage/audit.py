@@ -18,11 +18,12 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
+from puzzleflow.storage.free_form.audit import inspect_fragments
+from puzzleflow.storage.free_form.open import is_free_form
 from puzzleflow.storage.gap import GapSource
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.open import open_all, open_puzzles
 from puzzleflow.storage.predictions import read_predictions
-from puzzleflow.storage.repair import RepairSource
 from puzzleflow.storage.source import PuzzleSource
 
 Report = Callable[[str, int, int], None]
@@ -47,6 +48,8 @@ def inspect_path(
     single = _other_file(path)
     if single is not None:
         return {"path": str(path), **single, "splits": {}, "repeats": [], "faults": []}
+    if split is None and is_free_form(path):
+        return inspect_fragments(path, limit, report)
     if split is None:
         sources = open_all(path, grid=grid)
     else:
@@ -120,12 +123,8 @@ def _inspect_source(
         "facts": source.describe(),
     }
     chosen = np.arange(len(source), dtype=np.int64) if limit is None else _spread(source, limit)
-    prints: tuple[IntArray, FloatArray] = (chosen[:0], np.empty((0, 0)))
-    if isinstance(source, RepairSource):
-        audit, faults = _audit_fragments(source, chosen, name, report)
-    else:
-        audit, faults, prints = _audit_puzzles(source, chosen, name, report)
-        faults += _label_faults(source) + _storage_faults(facts["facts"])
+    audit, faults, prints = _audit_puzzles(source, chosen, name, report)
+    faults += _label_faults(source) + _storage_faults(facts["facts"])
     return facts | {"audit": audit, "faults": faults}, prints
 
 
@@ -216,35 +215,6 @@ def _storage_faults(facts: dict[str, Any]) -> list[str]:
     if written is not None and written != expected:
         return [f"only {written:,} of {expected:,} chunks were ever written"]
     return []
-
-
-def _audit_fragments(
-    source: RepairSource, chosen: IntArray, name: str, report: Report
-) -> tuple[dict[str, Any], list[str]]:
-    faults: list[str] = []
-    pieces = placed = 0
-    sizes: list[tuple[int, int]] = []
-    for done, index in enumerate(chosen.tolist(), start=1):
-        report(name or "puzzles", done, len(chosen))
-        try:
-            fragments = source.fragments(index)
-        except PuzzleFlowError as error:
-            faults.append(str(error))
-            continue
-        pieces += fragments.num_pieces
-        placed += int(fragments.placed.sum())
-        sizes += [(piece.shape[0], piece.shape[1]) for piece in fragments.pieces]
-    if placed < pieces:
-        faults.append(f"{pieces - placed} of {pieces} fragments have no known pose")
-    heights, widths = zip(*sizes, strict=True) if sizes else ((0,), (0,))
-    audit = {
-        "checked": len(chosen),
-        "fragments": pieces,
-        "placed": placed,
-        "smallest_px": [min(heights), min(widths)],
-        "largest_px": [max(heights), max(widths)],
-    }
-    return audit, faults
 
 
 def _repeats(prints: dict[str, tuple[IntArray, FloatArray]]) -> list[dict[str, Any]]:

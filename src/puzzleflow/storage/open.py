@@ -10,15 +10,15 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from puzzleflow.core.errors import FormatError, InputError, UnknownName
+from puzzleflow.core.errors import CannotSolve, FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
+from puzzleflow.storage.free_form.open import is_free_form
 from puzzleflow.storage.source import PuzzleSource
 
 KINDS = {
     "gap": "puzzleflow.storage.gap:GapSource",
     "jpwleg": "puzzleflow.storage.jpwleg:JpwlegSource",
     "recipe": "puzzleflow.generation.recipe:RecipeSource",
-    "repair": "puzzleflow.storage.repair:RepairSource",
     "folder": "puzzleflow.storage.folder:FolderSource",
 }
 
@@ -39,15 +39,15 @@ def open_puzzles(
     """The puzzles at ``path``, whatever their format.
 
     path    a GAP folder or its puzzles.h5, a folder or image file of JPwLEG,
-            a recipe folder, a RePAIR folder, a folder of PNG pieces, or a data
-            set root that holds one folder per split
+            a recipe folder, a folder of PNG pieces, or a data set root that
+            holds one folder per split
     split   "train", "val" (also "valid", "validation") or "test"; needed only
             where the path holds several, refused where it holds none
     grid    rows x cols, needed only where the files do not say it
     centre_free  JPwLEG only: shuffle the centre piece too, give nothing away
 
-    RePAIR is no grid puzzle: its source has ``fragments(i)`` with poses, and
-    ``source[i]`` raises CannotSolve.
+    Fragments that lie anywhere and turned are no grid puzzles and raise
+    CannotSolve: ``open_fragments`` of :mod:`puzzleflow.storage.free_form.open` reads them.
     """
     source = _open(path, split, grid)
     return source.with_centre_free() if centre_free else source
@@ -70,6 +70,8 @@ def _open(path: str | Path, split: str | None, grid: Grid | None) -> PuzzleSourc
             raise FormatError(f"{folders[name]}: {_EXPECTED}")
         return reader(folders[name], split=name, grid=grid)
     reader = _reader(path)
+    if (reader is None or reader.kind == "folder") and is_free_form(path):
+        raise CannotSolve(f"{path}: fragments that lie anywhere and turned, not on a grid")
     if reader is None:
         raise FormatError(f"{path}: {_EXPECTED}")
     if split is not None and not reader.splits(path) and _own_split(path) != split:
@@ -88,7 +90,7 @@ def _own_split(path: Path) -> str | None:
 
 _EXPECTED = (
     "no puzzles recognised; expected a GAP folder (puzzles.h5), JPwLEG .npy files, "
-    "a recipe.json, a RePAIR folder or a folder of PNG pieces"
+    "a recipe.json or a folder of PNG pieces"
 )
 
 

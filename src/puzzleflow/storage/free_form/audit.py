@@ -1,0 +1,106 @@
+"""What ``inspect`` tells of free-form fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from puzzleflow.core.errors import FormatError, PuzzleFlowError
+from puzzleflow.core.fragments import FragmentSet
+from puzzleflow.storage.free_form.open import open_fragments
+from puzzleflow.storage.free_form.source import FragmentSource
+
+MAX_LISTED = 100
+WILD_SCALES = 100.0  # areas that differ by more are hardly one set at one scale
+
+
+def inspect_fragments(
+    path: Path, limit: int | None, report: Callable[[str, int, int], None]
+) -> dict[str, Any]:
+    """Facts and faults of the sets at ``path``, as ``inspect_path`` gives them for puzzles."""
+    source = open_fragments(path)
+    count = len(source) if limit is None else min(limit, len(source))
+    chosen = np.unique(np.linspace(0, len(source) - 1, count).astype(np.int64)).tolist()
+    files = [(each, each.stat().st_size) for each in source.files()]
+    audit, faults, whole = _audit(source, chosen, report)
+    facts = {
+        "kind": source.kind,
+        "puzzles": len(source),
+        "grid": None,
+        "has_truth": whole,
+        "bytes": sum(size for _, size in files),
+        "num_files": len(files),
+        "files": {each.name: size for each, size in files[:MAX_LISTED]},
+        "facts": source.describe(),
+        "audit": audit,
+        "faults": faults,
+    }
+    return {
+        "path": str(path),
+        "kind": source.kind,
+        "splits": {"": facts},
+        "repeats": [],
+        "faults": faults,
+    }
+
+
+def _audit(
+    source: FragmentSource, chosen: list[int], report: Callable[[str, int, int], None]
+) -> tuple[dict[str, Any], list[str], bool]:
+    faults: list[str] = []
+    sets: list[tuple[int, int, int]] = []
+    sizes: list[tuple[int, int]] = []
+    neighbours = 0
+    whole = True
+    for done, index in enumerate(chosen, start=1):
+        report("sets", done, len(chosen))
+        try:
+            fragments = source[index]
+        except PuzzleFlowError as error:
+            faults.append(str(error))
+            continue
+        faults += _faults(fragments)
+        sets.append((len(fragments), int(fragments.placed.sum()), len(fragments.foreign)))
+        sizes += [f.pixels.shape[:2] for f in fragments.fragments]
+        neighbours += int(fragments.true_neighbours.sum()) // 2
+        whole &= fragments.has_truth
+    if not sets:
+        raise FormatError(faults[0])
+    count, placed, foreign = map(sum, zip(*sets, strict=True))
+    if placed + foreign < count:
+        faults.append(f"{count - placed - foreign} of {count} fragments have no known pose")
+    heights, widths = zip(*sizes, strict=True)
+    audit = {
+        "checked": len(chosen),
+        "fragments": count,
+        "placed": placed,
+        "foreign": foreign,
+        "neighbours": neighbours,
+        "smallest_px": [min(heights), min(widths)],
+        "largest_px": [max(heights), max(widths)],
+    }
+    return audit, faults, whole
+
+
+def _faults(fragments: FragmentSet) -> list[str]:
+    """What makes a set doubtful though it can be read."""
+    found = []
+    areas = fragments.areas
+    if areas.max() > WILD_SCALES * areas.min():
+        low, high = int(areas.argmin()), int(areas.argmax())
+        names = fragments.names
+        found.append(
+            f"{fragments.name}: {names[high]} has {areas[high] / areas[low]:.0f} times "
+            f"the material of {names[low]}; are they at one scale?"
+        )
+    same = [
+        (first.name, second.name)
+        for first, second in combinations(fragments.fragments, 2)
+        if first.pixels.shape == second.pixels.shape and np.array_equal(first.pixels, second.pixels)
+    ]
+    found += [f"{fragments.name}: {first} and {second} are the same" for first, second in same]
+    return found
