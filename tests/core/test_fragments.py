@@ -86,19 +86,20 @@ def test_neighbours_in_a_row():
     expected = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
     assert np.array_equal(row_of().true_neighbours, expected)
     assert np.array_equal(pickle.loads(pickle.dumps(row_of())).true_neighbours, expected)
-    assert not row_of(step=49).true_neighbours.any()  # 9 px apart, 8 px are allowed
+    assert row_of(step=51).true_neighbours.any()
+    assert not row_of(step=52).true_neighbours.any()  # outermost pixels 13 px apart, 12 allowed
 
 
 def test_contact_is_measured_in_outermost_pixels():
     pair = row_of(2, step=44.0)
     outlines = [pose.apply(f.outline) for f, pose in zip(pair.fragments, pair.poses, strict=True)]
     lengths = contact_lengths(outlines, np.array([40.0, 40.0]))
-    # facing columns are 5 px apart and 40 px long; of the next column, 6 px apart, and one
-    # further, 7 px, and 8 px, the two ends are outermost too: 40 + 2 + 2 + 2
-    assert lengths.tolist() == [[0, 46 / 40], [46 / 40, 0]]
+    # facing columns are 5 px apart and 40 px long; of the seven next columns, up to
+    # 12 px away, the two ends are outermost too
+    assert lengths.tolist() == [[0, 54 / 40], [54 / 40, 0]]
 
 
-@pytest.mark.parametrize("gap", [0, 1, 3])
+@pytest.mark.parametrize("gap", [0, 1, 3, 6])
 def test_corners_that_meet_are_no_neighbours(gap):
     fragments = [rectangle(name=str(i)) for i in range(4)]
     step = 40 + gap
@@ -111,7 +112,7 @@ def test_corners_that_meet_are_no_neighbours(gap):
 
 def test_a_small_fragment_is_measured_by_its_own_size():
     large, small = rectangle(200, 200, "large"), rectangle(20, 20, "small")
-    assert neighbours([large, small], [Pose(0, 0), Pose(112, 0)])[0, 1]
+    assert neighbours([large, small], [Pose(0, 0), Pose(114, 0)])[0, 1]
     assert not neighbours([large, small], [Pose(0, 0), Pose(117, 0)])[0, 1]
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError
@@ -30,6 +30,7 @@ def test_a_fragment_that_is_not_turned_is_drawn_as_it_is():
     assert np.array_equal(quarter, np.rot90(pixels))  # counter-clockwise
 
 
+@settings(max_examples=25)
 @given(st.floats(-180, 180), st.floats(-30, 30), st.floats(-30, 30))
 def test_material_is_kept(angle, x, y):
     fragment = disc()

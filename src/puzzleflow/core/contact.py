@@ -1,10 +1,10 @@
 """Which placed outlines touch, and for how long.
 
-For two fragments let s be √area of the smaller one. A point of one outline is
-*in contact* with the other if it lies within 2 · REACH · s of it, which is
-where the outlines meet when both grow by REACH · s. Two fragments are
-neighbours if on both sides at least LENGTH · s of outline is in contact: more
-than two square fragments have that meet in a corner alone (0.4 s).
+For two fragments let s be √area of the smaller one. A point of the outline of i
+is *in contact* with j if j is the fragment nearest to it and lies within
+2 · REACH · s, which is where the outlines meet when both grow by REACH · s. Two
+fragments are neighbours if on both sides at least LENGTH · s of outline is in
+contact. Fragments that meet in a corner alone are not: there others are nearer.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from puzzleflow.core.types import BoolArray, FloatArray
 
-REACH = 0.1  # of √area: how far each outline is extended
-LENGTH = 0.45  # of √area: contact that makes neighbours
-MAX_POINTS = 400  # of an outline that are looked at
+REACH = 0.15  # of √area: how far each outline is extended
+LENGTH = 0.25  # of √area: contact that makes neighbours
+MAX_POINTS = 500  # of an outline that are looked at
 
 
 def outline_points(mask: BoolArray) -> FloatArray:
@@ -40,14 +40,29 @@ def contact_lengths(
     A length is counted in outermost pixels.
     """
     n = len(outlines)
+    points = [None if outline is None else _thinned(outline) for outline in outlines]
+    boxes = np.full((n, 4), np.nan)  # left, top, right, bottom
+    for i, own in enumerate(points):
+        if own is not None:
+            boxes[i] = *own.min(axis=0), *own.max(axis=0)
     lengths = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i + 1, n):
-            if (one := outlines[i]) is None or (other := outlines[j]) is None:
+    for i, own in enumerate(points):
+        if own is None:
+            continue
+        distance, nearest = np.full(len(own), np.inf), np.zeros(len(own), dtype=np.intp)
+        reaches = 2 * reach * np.minimum(root_areas[i], root_areas)  # (N,)
+        apart = np.maximum(boxes[i, :2] - boxes[:, 2:], boxes[:, :2] - boxes[i, 2:])  # (N, 2)
+        for j in np.flatnonzero((apart <= reaches[:, None]).all(axis=1)).tolist():
+            other = points[j]
+            if j == i or other is None:
                 continue
-            size = float(min(root_areas[i], root_areas[j]))
-            near, met = _contacts(one, other, 2 * reach * size)
-            lengths[i, j], lengths[j, i] = near / size, met / size
+            found = _distances(own, other, float(reaches[j]))
+            nearer = found < distance
+            distance[nearer], nearest[nearer] = found[nearer], j
+        touched = np.bincount(nearest[np.isfinite(distance)], minlength=n)  # (N,)
+        outline = outlines[i]
+        stands_for = 1.0 if outline is None else len(outline) / len(own)
+        lengths[i] = touched * stands_for / np.minimum(root_areas[i], root_areas)
     return lengths
 
 
@@ -63,24 +78,23 @@ def touching(
     return np.asarray(np.minimum(lengths, lengths.T) >= length)
 
 
-def _contacts(p: FloatArray, q: FloatArray, reach: float) -> tuple[float, float]:
-    """How many points of p have a point of q within reach, and the other way round."""
-    p = _inside(p, q, reach)
-    q = _inside(q, p, reach) if len(p) else p
-    if not len(p) or not len(q):
-        return 0.0, 0.0
-    few_p, few_q = _thinned(p), _thinned(q)
-    difference = few_p[:, None] - few_q[None]  # (P, Q, 2)
-    near = (difference**2).sum(axis=2) <= reach**2  # (P, Q)
-    shares = near.any(axis=1).mean(), near.any(axis=0).mean()
-    return float(shares[0]) * len(p), float(shares[1]) * len(q)
+def _distances(points: FloatArray, others: FloatArray, reach: float) -> FloatArray:
+    """(P,) distance of each point to the nearest of the others; infinite beyond reach."""
+    found = np.full(len(points), np.inf)
+    near = _inside(points, others, reach)
+    if near.any():
+        facing = others[_inside(others, points[near], reach)]
+        if len(facing):
+            difference = points[near][:, None] - facing[None]  # (P, Q, 2)
+            found[near] = np.sqrt((difference**2).sum(axis=2).min(axis=1))
+            found[found > reach] = np.inf
+    return found
 
 
-def _inside(points: FloatArray, others: FloatArray, reach: float) -> FloatArray:
-    """Those points that lie in the bounding box of the others, widened by reach."""
+def _inside(points: FloatArray, others: FloatArray, reach: float) -> BoolArray:
+    """(P,) which points lie in the bounding box of the others, widened by reach."""
     low, high = others.min(axis=0) - reach, others.max(axis=0) + reach
-    kept = ((points >= low) & (points <= high)).all(axis=1)  # (M,)
-    return np.asarray(points[kept])
+    return np.asarray(((points >= low) & (points <= high)).all(axis=1))
 
 
 def _thinned(points: FloatArray) -> FloatArray:

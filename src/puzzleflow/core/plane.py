@@ -150,11 +150,16 @@ def _reduced(fragment: Fragment, scale: float) -> tuple[FloatArray, FloatArray, 
 def _bilinear(planes: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """(…, 4) values between the middles of pixels; zero outside."""
     height, width = planes.shape[:2]
-    padded = np.pad(planes, [(1, 1), (1, 1), (0, 0)])
-    x, y = np.clip(x + 1, 0, width + 0.999), np.clip(y + 1, 0, height + 0.999)
+    inside = (x > -1) & (x < width) & (y > -1) & (y < height)
+    x, y = x[inside] + 1, y[inside] + 1  # (M,) in a picture with a rim of one pixel
+    stride = width + 2
+    padded = np.pad(planes, [(1, 1), (1, 1), (0, 0)]).reshape(-1, 4)
     col, row = x.astype(np.intp), y.astype(np.intp)
-    fx = (x - col).astype(np.float32)[..., None]
-    fy = (y - row).astype(np.float32)[..., None]
-    upper = padded[row, col] * (1 - fx) + padded[row, col + 1] * fx
-    lower = padded[row + 1, col] * (1 - fx) + padded[row + 1, col + 1] * fx
-    return np.asarray(upper * (1 - fy) + lower * fy)
+    fx, fy = (x - col).astype(np.float32)[:, None], (y - row).astype(np.float32)[:, None]
+    at = row * stride + col
+    upper = padded.take(at, axis=0) * (1 - fx) + padded.take(at + 1, axis=0) * fx
+    at += stride
+    lower = padded.take(at, axis=0) * (1 - fx) + padded.take(at + 1, axis=0) * fx
+    values = np.zeros((*inside.shape, 4), dtype=np.float32)
+    values[inside] = upper * (1 - fy) + lower * fy
+    return values
