@@ -30,7 +30,7 @@ def gap_median(fragments: FragmentSet) -> float:
     for i, own in enumerate(outline[::4] for outline in outlines):
         others = [j for j in range(len(outlines)) if j != i]
         away = np.stack(
-            [np.sqrt(((own[:, None] - outlines[j][::2]) ** 2).sum(2)).min(1) for j in others]
+            [np.sqrt(((own[:, None] - outlines[j]) ** 2).sum(2)).min(1) for j in others]
         )  # (N - 1, M)
         nearest = np.array(others)[away.argmin(axis=0)]
         gap = (away.min(axis=0) - 1) / ((root[i] + root[nearest]) / 2)
