@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import ndimage
 
 from puzzleflow.core.errors import FormatError, PuzzleFlowError
 from puzzleflow.core.fragments import FragmentSet
@@ -15,7 +16,8 @@ from puzzleflow.storage.free_form.open import open_fragments
 from puzzleflow.storage.free_form.source import FragmentSource
 
 MAX_LISTED = 100
-WILD_SCALES = 100.0  # areas that differ by more are hardly one set at one scale
+WILD_SCALES = 300.0  # areas that differ by more are hardly one set at one scale
+PART = 0.1  # of the largest part: a second one of that size is no crumb
 
 
 def inspect_fragments(
@@ -97,6 +99,13 @@ def _faults(fragments: FragmentSet) -> list[str]:
             f"{fragments.name}: {names[high]} has {areas[high] / areas[low]:.0f} times "
             f"the material of {names[low]}; are they at one scale?"
         )
+    for fragment in fragments.fragments:
+        parts, count = ndimage.label(fragment.mask)
+        sizes = np.sort(np.bincount(parts.ravel())[1:])
+        if count > 1 and sizes[-2] > PART * sizes[-1]:
+            found.append(
+                f"{fragments.name}: {fragment.name} holds separate parts; several fragments in one?"
+            )
     same = [
         (first.name, second.name)
         for first, second in combinations(fragments.fragments, 2)
