@@ -17,7 +17,8 @@ def inspect(
     path: Annotated[
         Path,
         typer.Argument(
-            help="Puzzles (GAP, JPwLEG, RePAIR, recipe, PNG pieces), predictions or a layout."
+            help="Puzzles (GAP, JPwLEG, recipe, PNG pieces), free-form fragments (RePAIR and "
+            "others), predictions, a layout or an assembly."
         ),
     ],
     split: Annotated[str | None, typer.Option(help="Only train, val or test.")] = None,

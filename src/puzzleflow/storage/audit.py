@@ -18,7 +18,7 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
-from puzzleflow.storage.free_form.audit import inspect_fragments
+from puzzleflow.storage.free_form.audit import assembly_facts, inspect_fragments
 from puzzleflow.storage.free_form.open import is_free_form
 from puzzleflow.storage.gap import GapSource
 from puzzleflow.storage.layout import read_layout
@@ -45,11 +45,11 @@ def inspect_path(
     report  is told (stage, done, total)
     """
     path = Path(path)
+    if split is None and is_free_form(path):
+        return inspect_fragments(path, limit, report)
     single = _other_file(path)
     if single is not None:
         return {"path": str(path), **single, "splits": {}, "repeats": [], "faults": []}
-    if split is None and is_free_form(path):
-        return inspect_fragments(path, limit, report)
     if split is None:
         sources = open_all(path, grid=grid)
     else:
@@ -94,6 +94,9 @@ def _other_file(path: Path) -> dict[str, Any] | None:
             "info": answers.info,
         }
     if path.suffix == ".json":
+        assembly = assembly_facts(path)
+        if assembly is not None:
+            return assembly
         layout = read_layout(path, partial=True)
         return {
             "kind": "layout",

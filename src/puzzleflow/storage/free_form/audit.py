@@ -12,6 +12,8 @@ from scipy import ndimage
 
 from puzzleflow.core.errors import FormatError, PuzzleFlowError
 from puzzleflow.core.fragments import FragmentSet
+from puzzleflow.files import read_json
+from puzzleflow.storage.free_form.answer import FORMAT as ASSEMBLY
 from puzzleflow.storage.free_form.open import open_fragments
 from puzzleflow.storage.free_form.source import FragmentSource
 
@@ -47,6 +49,25 @@ def inspect_fragments(
         "splits": {"": facts},
         "repeats": [],
         "faults": faults,
+    }
+
+
+def assembly_facts(path: Path) -> dict[str, Any] | None:
+    """Facts about the file of an assembly; None if it is something else."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != ASSEMBLY:
+        return None
+    components, fragments = content.get("components"), content.get("fragments")
+    if not isinstance(components, list) or not isinstance(fragments, list):
+        raise FormatError(f"{path}: expected lists 'fragments' and 'components'")
+    sizes = sorted((len(each) for each in components if isinstance(each, dict)), reverse=True)
+    return {
+        "kind": "assembly",
+        "set": content.get("set"),
+        "solver": content.get("solver"),
+        "fragments": len(fragments),
+        "components": sizes,
+        "unplaced": len(fragments) - sum(sizes),
     }
 
 
