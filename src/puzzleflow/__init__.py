@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from puzzleflow.core.metrics import Scores, official_result, score
     from puzzleflow.core.puzzle import Layout, Puzzle, Solution
     from puzzleflow.evaluation.figures import contact_sheet, puzzle_figure
-    from puzzleflow.generation.builder import build_puzzle
+    from puzzleflow.generation.builder import build_puzzle, cut_puzzle
+    from puzzleflow.generation.erosion import erosion_model, list_erosions
     from puzzleflow.generation.fragments import draw_masks
     from puzzleflow.pictures import read_picture, write_picture
     from puzzleflow.samples import load_sample
@@ -38,7 +39,10 @@ _WHERE = {
     "Solution": "puzzleflow.core.puzzle",
     "build_puzzle": "puzzleflow.generation.builder",
     "contact_sheet": "puzzleflow.evaluation.figures",
+    "cut_puzzle": "puzzleflow.generation.builder",
     "draw_masks": "puzzleflow.generation.fragments",
+    "erosion_model": "puzzleflow.generation.erosion",
+    "list_erosions": "puzzleflow.generation.erosion",
     "list_solvers": "puzzleflow.solvers.registry",
     "load_sample": "puzzleflow.samples",
     "load_solver": "puzzleflow.solvers.registry",
@@ -66,7 +70,10 @@ __all__ = [
     "Solution",
     "build_puzzle",
     "contact_sheet",
+    "cut_puzzle",
     "draw_masks",
+    "erosion_model",
+    "list_erosions",
     "list_solvers",
     "load_sample",
     "load_solver",

@@ -54,7 +54,7 @@ def test_generate_then_materialise(
     ("options", "message"),
     [
         (["--preset", "gap-4"], "unknown preset 'gap-4'"),
-        (["--erosion", "acid"], "unknown fragment generator 'acid'"),
+        (["--erosion", "acid"], "unknown erosion 'acid'"),
         (["--erosion", "none", "--splits", "half"], "TRAIN/VAL/TEST"),
         (["--erosion", "none", "--grid", "0x3"], "at least 1x1"),
         (["--erosion", "fixed:200"], "leaves nothing"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
 from puzzleflow.core.grid import Grid
+from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.generation.dataset import generate_set
 from puzzleflow.generation.plan import Request
 from puzzleflow.generation.recipe import (
@@ -22,7 +23,7 @@ from puzzleflow.generation.recipe import (
     read_recipe,
     write_recipe,
 )
-from puzzleflow.pictures import write_picture
+from puzzleflow.pictures import read_picture, write_picture
 from puzzleflow.storage.open import open_all, open_puzzles
 
 MakePictures = Callable[..., Path]
@@ -34,6 +35,15 @@ def recipe_set(make_pictures: MakePictures, tmp_path: Path) -> Path:
     out = tmp_path / "recipes"
     generate_set(make_pictures(8), out, SMALL)
     return out
+
+
+def test_a_puzzle_of_a_recipe_is_what_its_seed_cuts(recipe_set: Path) -> None:
+    source = RecipeSource(recipe_set / "train" / "recipe.json")
+    row, puzzle = source.recipe.rows[0], source[0]
+    picture = read_picture(recipe_set / "train" / source.recipe.pictures / row.picture)
+    cut = cut_puzzle(picture, SMALL.grid, SMALL.erosion, row.seed, piece_px=SMALL.piece_px)
+    assert np.array_equal(cut.pieces, puzzle.pieces)
+    assert np.array_equal(cut.truth, puzzle.truth)
 
 
 @settings(max_examples=30)

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from photographs import Conditions, found_iou, sample_photograph
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.photographs import Conditions, found_iou, sample_photograph
 from puzzleflow.segmentation import as_pieces, draw_preview, segment
 from puzzleflow.solvers.registry import load_solver
 

@@ -25,10 +25,9 @@ from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.files import read_json, write_json, write_text
-from puzzleflow.generation.builder import cut_pieces, make_canvas
+from puzzleflow.generation.builder import cut_pieces, make_canvas, mask_seeds
 from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint, split_shrink
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.source import PuzzleSource
@@ -120,10 +119,9 @@ class Renderer:
 
     def masks(self, rows: Sequence[RecipeRow]) -> BoolArray:
         """(M, N, px, px) the masks of several puzzles by position, drawn together."""
-        num_pieces = self.grid.num_pieces
-        seeds = [mask_seed(row.seed, position) for row in rows for position in range(num_pieces)]
+        seeds = [seed for row in rows for seed in mask_seeds(row.seed, self.grid)]
         masks = self._model().masks(seeds, self.piece_px, self.piece_px)  # (M*N, px, px)
-        return masks.reshape(len(rows), num_pieces, self.piece_px, self.piece_px)
+        return masks.reshape(len(rows), self.grid.num_pieces, self.piece_px, self.piece_px)
 
     def cut(self, row: RecipeRow, canvas: ByteArray, masks: BoolArray) -> ByteArray:
         """(N, px, px, 4) the shuffled pieces; canvas and masks are those of ``row``."""
@@ -147,11 +145,6 @@ def _checked_model(name: str, expected: str) -> ErosionModel:
             f"recipe was made ({expected}): another version of the generator or other outlines"
         )
     return model
-
-
-def mask_seed(puzzle_seed: int, position: int) -> int:
-    """The 63-bit seed of the mask at ``position``."""
-    return child_seed(puzzle_seed, "mask", position) >> 1
 
 
 def pieces_crc(pieces: ByteArray) -> str:
@@ -303,6 +296,9 @@ class RecipeSource(PuzzleSource):
         renderer = self.recipe.renderer(self.path, self._images)
         truth = np.array(row.position_of, dtype=np.int64)
         return Puzzle(renderer.pieces(row), self.grid, truth=truth, puzzle_id=row.picture)
+
+    def puzzle_id(self, index: int) -> str:
+        return self.recipe.rows[index].picture
 
     def describe(self) -> dict[str, Any]:
         recipe = self.recipe

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray
-from puzzleflow.generation.builder import build_puzzle, draw_positions
-from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.recipe import mask_seed
+from puzzleflow.generation.builder import cut_puzzle
+from puzzleflow.masks import bounding_box
 from puzzleflow.pictures import read_picture
 from puzzleflow.web.errors import TooMuch
 from puzzleflow.web.limits import Limits
@@ -94,9 +90,8 @@ def fragments_of(uploads: Sequence[Upload], limits: Limits) -> list[Piece]:
 
 def cropped(pixels: ByteArray) -> ByteArray:
     """(h, w, 4) without the empty rows and columns around the material."""
-    mask = pixels[..., 3] > 0
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return pixels[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    top, bottom, left, right = bounding_box(pixels[..., 3] > 0)
+    return pixels[top:bottom, left:right]
 
 
 def cut(picture: ByteArray, grid: Grid, erosion: str, seed: int, limits: Limits) -> Puzzle:
@@ -108,10 +103,4 @@ def cut(picture: ByteArray, grid: Grid, erosion: str, seed: int, limits: Limits)
     side = min(picture.shape[0] // grid.rows, picture.shape[1] // grid.cols, LARGEST_PIECE_PX)
     if side < LEAST_PIECE_PX:
         raise InputError(f"the picture is too small for {grid} pieces")
-    seeds = [mask_seed(seed, position) for position in range(grid.num_pieces)]
-    return build_puzzle(
-        picture,
-        grid,
-        erosion_model(erosion).masks(seeds, side, side),
-        draw_positions(child_rng(seed, "permutation"), grid.num_pieces),
-    )
+    return cut_puzzle(picture, grid, erosion, seed, piece_px=side)

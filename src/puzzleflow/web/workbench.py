@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from puzzleflow.core.cancelling import Cancelled
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Solution
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.web.errors import Conflict, NotFound, TooMuch
 from puzzleflow.web.history import Arrangement, History
-from puzzleflow.web.jobs import Cancelled, Job, JobRunner
+from puzzleflow.web.jobs import Job, JobRunner
 from puzzleflow.web.limits import Limits
 from puzzleflow.web.photo import Photo
 from puzzleflow.web.pieces import Piece, for_solver, keep, plain_names, stack
