@@ -73,8 +73,8 @@ def evaluate(
         score_predictions,
     )
     from puzzleflow.files import write_json
+    from puzzleflow.formats.open import open_puzzles
     from puzzleflow.storage.free_form.open import is_free_form
-    from puzzleflow.storage.open import open_puzzles
 
     if data is not None and is_free_form(data):
         _evaluate_assemblies(predictions, data, json, repair_legacy, seed)

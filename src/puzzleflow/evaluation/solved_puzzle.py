@@ -18,6 +18,7 @@ from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import checked
 from puzzleflow.files import write_json
 from puzzleflow.pictures import write_animation, write_picture
+from puzzleflow.solvers.sight import seen
 from puzzleflow.storage.layout import SavedLayout, write_layout
 
 MAX_FRAMES = 60  # of an animation
@@ -46,7 +47,7 @@ def solve_puzzle(
     trace: bool = False,
 ) -> tuple[Solution, Scores | None]:
     """Solve puzzle ``number`` of a source and write its files; scores where the truth is known."""
-    session = spec.load().prepare(puzzle.without_truth())
+    session = spec.load().prepare(seen(puzzle))
     answer = session.solve(
         seed=child_seed(seed, number), pinned=pinned, num_alternatives=alternatives
     )

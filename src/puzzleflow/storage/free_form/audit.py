@@ -14,42 +14,10 @@ from puzzleflow.core.errors import FormatError, PuzzleFlowError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.files import read_json
 from puzzleflow.storage.free_form.answer import FORMAT as ASSEMBLY
-from puzzleflow.storage.free_form.open import open_fragments
-from puzzleflow.storage.free_form.source import FragmentSource
+from puzzleflow.storage.source import HoldsFragments
 
-MAX_LISTED = 100
 WILD_SCALES = 300.0  # areas that differ by more are hardly one set at one scale
 PART = 0.1  # of the largest part: a second one of that size is no crumb
-
-
-def inspect_fragments(
-    path: Path, limit: int | None, report: Callable[[str, int, int], None]
-) -> dict[str, Any]:
-    """Facts and faults of the sets at ``path``, as ``inspect_path`` gives them for puzzles."""
-    source = open_fragments(path)
-    count = len(source) if limit is None else min(limit, len(source))
-    chosen = np.unique(np.linspace(0, len(source) - 1, count).astype(np.int64)).tolist()
-    files = [(each, each.stat().st_size) for each in source.files()]
-    audit, faults, whole = _audit(source, chosen, report)
-    facts = {
-        "kind": source.kind,
-        "puzzles": len(source),
-        "grid": None,
-        "has_truth": whole,
-        "bytes": sum(size for _, size in files),
-        "num_files": len(files),
-        "files": {each.name: size for each, size in files[:MAX_LISTED]},
-        "facts": source.describe(),
-        "audit": audit,
-        "faults": faults,
-    }
-    return {
-        "path": str(path),
-        "kind": source.kind,
-        "splits": {"": facts},
-        "repeats": [],
-        "faults": faults,
-    }
 
 
 def assembly_facts(path: Path) -> dict[str, Any] | None:
@@ -71,9 +39,10 @@ def assembly_facts(path: Path) -> dict[str, Any] | None:
     }
 
 
-def _audit(
-    source: FragmentSource, chosen: list[int], report: Callable[[str, int, int], None]
+def audit_sets(
+    source: HoldsFragments, chosen: list[int], report: Callable[[str, int, int], None]
 ) -> tuple[dict[str, Any], list[str], bool]:
+    """Counts, faults, and whether every set that was looked at knows its truth."""
     faults: list[str] = []
     sets: list[tuple[int, int, int]] = []
     sizes: list[tuple[int, int]] = []
@@ -82,7 +51,7 @@ def _audit(
     for done, index in enumerate(chosen, start=1):
         report("sets", done, len(chosen))
         try:
-            fragments = source[index]
+            fragments = source.fragments(index)
         except PuzzleFlowError as error:
             faults.append(str(error))
             continue
