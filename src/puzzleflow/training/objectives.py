@@ -85,6 +85,6 @@ def relational_loss(
     if not closed:
         foreign = (position_of < 0).float()
         terms["stray"] = F.binary_cross_entropy_with_logits(in_context.stray, foreign)
-    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.2}
+    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.8}
     loss = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
     return {"loss": loss, **terms}

@@ -44,7 +44,7 @@ class RelationalTraining(Trainable):
             object_share=0.12,
             open_share=0.45,
             hidden_share=0.25,
-            turned_share=0.12,
+            turned_share=0.22,
         )
 
     def network(self, config: RelationalConfig) -> RelationalNet:
