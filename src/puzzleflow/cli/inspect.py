@@ -71,8 +71,9 @@ def _split_lines(facts: dict[str, Any]) -> list[str]:
     audit, stored = facts["audit"], facts["facts"]
     truth = "with truth" if facts["has_truth"] else "without truth"
     grid = f" of {facts['grid']} pieces" if facts["grid"] else ""
+    what = "sets of fragments" if "fragments" in audit else "puzzles"
     lines = [
-        f"{facts['puzzles']:,} puzzles{grid}, {truth}",
+        f"{facts['puzzles']:,} {what}{grid}, {truth}",
         f"{facts['num_files']:,} files, {_size(facts['bytes'])}",
     ]
     if "shape" in stored:
@@ -99,7 +100,7 @@ def _split_lines(facts: dict[str, Any]) -> list[str]:
         lines.append(f"pieces of {sizes} px (height x width)")
         if audit["material"] is not None:
             lines.append(f"{100 * audit['material']:.1f} % of the pixels are material")
-    lines.append(f"{audit['checked']:,} of {facts['puzzles']:,} puzzles looked at")
+    lines.append(f"{audit['checked']:,} of {facts['puzzles']:,} {what} looked at")
     return lines
 
 

@@ -62,9 +62,10 @@ def window_around(
     poses: Sequence[Pose | None],
     *,
     max_side_px: int | None = None,
+    scale: float = 1.0,
     margin: float = 1.0,
 ) -> Window:
-    """The smallest window that shows all placed material, reduced to ``max_side_px``."""
+    """The smallest window that shows all placed material at ``scale``, or less if it must fit."""
     ends = [
         (points.min(axis=0), points.max(axis=0)) for points in _placed_outlines(fragments, poses)
     ]
@@ -74,7 +75,7 @@ def window_around(
     high = np.max([end[1] for end in ends], axis=0) + 0.5 + margin
     low, high = np.floor(low + 1e-9), np.ceil(high - 1e-9)
     side = float((high - low).max())
-    scale = 1.0 if max_side_px is None else min(1.0, max_side_px / side)
+    scale = scale if max_side_px is None else min(scale, max_side_px / side)
     width, height = (max(1, math.ceil(scale * length - 1e-6)) for length in high - low)
     return Window(float(low[0]), float(low[1]), height, width, scale)
 

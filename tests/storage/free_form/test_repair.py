@@ -61,7 +61,7 @@ def write_v2(folder, solution):
     (folder / "data.json").write_text(json.dumps(data))
 
 
-def write_v3(folder, solution, rotation=0.0, corrected_v2=False):
+def write_v3(folder, solution, rotation=0.0):
     folder.mkdir(parents=True)
     fragments = []
     for seed, (top, left) in enumerate(PLACES):
@@ -70,27 +70,29 @@ def write_v3(folder, solution, rotation=0.0, corrected_v2=False):
         turned = np.array(Image.fromarray(piece).rotate(-rotation, expand=True))
         name = f"RPf_{seed}.png"
         write_picture(folder / name, turned)
-        pose = {"position_2d": [x, y, rotation]}
-        if corrected_v2:
-            pose = {"pixel_position": [x, y, 0.0], "rotation": rotation}
-        fragments.append({"idx": seed, "filename": name} | pose)
-    data = {"solution_size": [60, 40], "adjacency": np.eye(3).tolist(), "fragments": fragments}
-    data |= {"original_id": "x"} if corrected_v2 else {"metadata_version": 3}
-    (folder / "data.json").write_text(json.dumps(data))
+        fragments.append({"idx": seed, "filename": name, "position_2d": [x, y, rotation]})
+    data = {"metadata_version": 3, "solution_size": [60, 40], "adjacency": np.eye(3).tolist()}
+    (folder / "data.json").write_text(json.dumps(data | {"fragments": fragments}))
 
 
-def write_v1(folder, rotation=0, suffix=""):
-    """Fragments and the text file; returns what the reference procedure pastes together."""
+def write_v1(folder, rotation=0, suffix="", reassemblenet=False):
+    """Fragments and the text file; returns what the published evaluation draws."""
     folder.mkdir(parents=True)
     canvas = Image.new("RGBA", (100, 90))
-    lines = [",rpf,x,y,rot"]
+    lines, entries = [",rpf,x,y,rot"], []
     for seed, (x, y) in enumerate([(5, 6), (30, 11), (60, 40)]):
-        piece = blob(seed)
-        write_picture(folder / f"RPf_0000{seed}{suffix}.png", piece)
-        lines.append(f"{seed},RPf_0000{seed}{suffix}.png,{x},{y},{rotation}")
-        turned = Image.fromarray(piece).rotate(rotation, expand=True)
+        piece = np.pad(blob(seed), [(5, 5), (8, 8), (0, 0)])  # square, nothing in the corners
+        name = f"RPf_0000{seed}{suffix}.png"
+        write_picture(folder / name, piece)
+        lines.append(f"{seed},{name},{x},{y},{rotation}")
+        entries.append({"filename": name, "pixel_position": [x, y], "rotation": rotation})
+        turned = Image.fromarray(piece).rotate(rotation, expand=False)
         canvas.paste(turned, (x, y), turned)
-    (folder / "ground_truth.txt").write_text("\n".join(lines) + "\n")
+    if reassemblenet:
+        data = {"original_id": "RPobj_g1_o0001", "fragments": entries}
+        (folder / "data.json").write_text(json.dumps(data))
+    else:
+        (folder / "ground_truth.txt").write_text("\n".join(lines) + "\n")
     return np.array(canvas)
 
 
@@ -117,23 +119,22 @@ def test_it_is_no_puzzle_on_a_grid(tmp_path, solution):
             open_puzzles(path)
 
 
-@pytest.mark.parametrize("corrected_v2", [True, False])
 @pytest.mark.parametrize("rotation", [0.0, 90.0, 180.0, 270.0])
-def test_v3_puts_every_centroid_where_it_says(tmp_path, solution, rotation, corrected_v2):
-    if corrected_v2 and rotation == 0:
-        return  # then fragments are drawn in place
-    write_v3(tmp_path / "puzzle_1", solution, rotation, corrected_v2)
+def test_v3_puts_every_centroid_where_it_says(tmp_path, solution, rotation):
+    write_v3(tmp_path / "puzzle_1", solution, rotation)
     fragments = open_fragments(tmp_path / "puzzle_1")[0]
     assert np.array_equal(drawn(fragments), solution)
 
 
+@pytest.mark.parametrize("reassemblenet", [False, True])
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270, 30, -77])
-def test_v1_is_pasted_like_the_reference_procedure(tmp_path, rotation):
-    expected = write_v1(tmp_path / "RPobj_g1_o0001", rotation)
+def test_v1_is_drawn_like_the_published_evaluation(tmp_path, rotation, reassemblenet):
+    expected = write_v1(tmp_path / "RPobj_g1_o0001", rotation, reassemblenet=reassemblenet)
     source = open_fragments(tmp_path)
-    assert source.describe()["versions"] == ["v1"]
-    assert source[0].fragments[0].pixels_per_mm == 7.369
     found = drawn(source[0], 90, 100)
+    if not reassemblenet:
+        assert source.describe()["versions"] == ["v1"]
+        assert source[0].fragments[0].pixels_per_mm == 7.369
     if rotation % 90 == 0:
         assert np.array_equal(found, expected)
     else:  # smooth edges against jagged ones

@@ -3,12 +3,13 @@
 v1     RPobj_g1_o0001/RPf_00001.png …, poses in a table ``rpf,x,y,rot`` inside the
        folder, or named like it, beside it or one or two folders away. The real tree:
        2D_Images/assembled_objects/RPobj_*/RPf_*_intact_mesh.png and
-       2D_Ground_Truth/RPobj_*.txt beside 2D_Images. A picture is turned by ``rot``
-       on a canvas that holds all of it, whose corner then lies at (x, y).
+       2D_Ground_Truth/RPobj_*.txt beside 2D_Images. A picture keeps its size, is
+       turned by ``rot`` about its centre, and its corner lies at (x, y): so the
+       published evaluation draws it, and so its estimate of adjacency centres it.
 v2     puzzle_…/data.json, every fragment drawn on the full canvas; the poses are
        those of the drawings, because the numbers of v2 are known to be wrong
-v2     corrected: ``original_id``, and ``rotation`` for every fragment beside the
-       ``pixel_position`` of its material's centroid
+v1     as ReassembleNet keeps it: data.json with ``original_id``, and for every
+       fragment ``pixel_position`` and ``rotation``, the x, y and rot of the table
 v3     puzzle_…/data.json with ``metadata_version`` 3 and ``position_2d``: centroid
        of the material and angle
 
@@ -23,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.fragments import Fragment, FragmentSet
@@ -92,6 +92,7 @@ def _read_json_set(folder: Path) -> FragmentSet:
     if len(entries) > MAX_FRAGMENTS:
         raise FormatError(f"{folder / DATA}: {len(entries)} fragments are too many")
     told = _told_poses(content, entries, folder / DATA)
+    of_corner = "metadata_version" not in content
     fragments, poses = [], []
     canvas: tuple[int, ...] | None = None
     for index, entry in enumerate(entries):
@@ -104,8 +105,10 @@ def _read_json_set(folder: Path) -> FragmentSet:
                 raise FormatError(f"{path}: expected the canvas of the other fragments")
             canvas = picture.shape
             pose = Pose(*map(float, whole.centre))
+        elif of_corner:
+            pose = _pose_of_corner(picture, *map(float, told[index]))
         else:
-            pose = _pose_of_centroid(whole, *told[index])
+            pose = _pose_of_centroid(whole, *map(float, told[index]))
         fragment, offset = whole.cropped()
         fragments.append(fragment)
         poses.append(pose @ Pose(*map(float, offset)))
@@ -114,7 +117,7 @@ def _read_json_set(folder: Path) -> FragmentSet:
 
 
 def _told_poses(content: dict[str, Any], entries: list[Any], path: Path) -> FloatArray | None:
-    """(N, 3) centroids and angles; None where fragments are drawn in their places."""
+    """(N, 3) x, y and angles; None where fragments are drawn in their places."""
     if "metadata_version" in content:
         rows = [numbers(e.get("position_2d"), 3, f"{path}: position_2d") for e in entries]
     elif all("rotation" in entry for entry in entries):
@@ -125,8 +128,6 @@ def _told_poses(content: dict[str, Any], entries: list[Any], path: Path) -> Floa
             )
             for e in entries
         ]
-        if not any(row[2] for row in rows):
-            return None
     else:
         return None
     return np.array(rows).reshape(-1, 3)
@@ -154,10 +155,9 @@ def _fragment(picture: ByteArray, path: Path, pixels_per_mm: float | None = None
 
 
 def _pose_of_corner(picture: ByteArray, x: float, y: float, angle: float) -> Pose:
-    """The pose of a picture that was turned and then pasted with its corner at (x, y)."""
+    """The pose of a picture turned about its centre, with its corner at (x, y) before."""
     height, width = picture.shape[:2]
-    turned = Image.new("1", (width, height)).rotate(angle, expand=True)
-    return Pose(x + turned.width / 2, y + turned.height / 2, angle)
+    return Pose(x + width / 2, y + height / 2, angle)
 
 
 def _pose_of_centroid(fragment: Fragment, x: float, y: float, angle: float) -> Pose:
