@@ -1,10 +1,10 @@
 """All translations of two fragments at once, by cross-correlation.
 
 For every pixel where one's extension meets the other's material the score gains
-1 − ‖difference of normalised colours‖²; for every pixel where material meets
-material it loses OVERLAP_LOSS. The square expands into products of what each
-side knows alone, so the whole map of scores is one inverse transform of a sum
-of ten products of spectra.
+(1 + GAIN) · likeness − 1, between −1 (other colours) and GAIN (the same colour);
+for every pixel where material meets material it loses OVERLAP_LOSS. Likeness is an
+inner product of features, so the whole map of scores is one inverse transform of a
+sum of products of spectra.
 """
 
 from __future__ import annotations
@@ -16,49 +16,50 @@ from scipy import fft
 from puzzleflow.core.types import FloatArray
 from puzzleflow.solvers.compiled import compiled
 from puzzleflow.solvers.free_form.extended import Extended
+from puzzleflow.solvers.free_form.palette import Palette
 
 Spectra = NDArray[np.complex64]
 
-OVERLAP_LOSS = 6.0  # a pixel of overlap costs as much as so many of perfect contact bring
+GAIN = 3.0
+OVERLAP_LOSS = 9.0
 
 
-def size_for(first: tuple[int, int], second: tuple[int, int]) -> int:
-    """Side of the transforms in which no translation wraps around."""
-    return int(fft.next_fast_len(max(first[0] + second[0], first[1] + second[1]), real=True))
+def fixed_spectra(fragment: Extended, palette: Palette, size: int) -> Spectra:
+    """(2 + 2K, size, size // 2 + 1) of the fragment that stays."""
+    extension, material = _sides(fragment, palette)
+    extension[0] -= OVERLAP_LOSS * fragment.material
+    return _transformed(np.concatenate([extension, material]), size)
 
 
-def fixed_spectra(fragment: Extended, size: int) -> Spectra:
-    """(10, size, size // 2 + 1) of the fragment that stays."""
-    given, asked = _sides(fragment)
-    given[0] -= OVERLAP_LOSS * fragment.material
-    return _transformed(np.concatenate([given, asked]), size)
+def moved_spectra(fragment: Extended, palette: Palette, size: int) -> Spectra:
+    """(2 + 2K, size, size // 2 + 1) of the fragment that is moved, conjugate."""
+    extension, material = _sides(fragment, palette)
+    spectra = _transformed(np.concatenate([material, extension]), size)
+    return np.asarray(np.conj(spectra, out=spectra))
 
 
-def moved_spectra(fragment: Extended, size: int) -> Spectra:
-    """(10, size, size // 2 + 1) of the fragment that is moved, conjugate."""
-    given, asked = _sides(fragment)
-    return np.conj(_transformed(np.concatenate([asked, given]), size))
-
-
-def _sides(fragment: Extended) -> tuple[FloatArray, FloatArray]:
-    """(5, H, W) each: what its extension and what its material brings to a product."""
-    colours = np.moveaxis(fragment.colours, 2, 0)  # (3, H, W)
-    square = (colours**2).sum(axis=0)  # (H, W)
-    ones = np.ones_like(square)
-    extension = np.concatenate([[1 - square, -ones], 2 * colours]) * fragment.extension
-    material = np.concatenate([[ones, square], colours]) * fragment.material
-    return extension.astype(np.float32), material.astype(np.float32)
+def _sides(fragment: Extended, palette: Palette) -> tuple[FloatArray, FloatArray]:
+    """(1 + K, H, W) each: what its extension and what its material brings to a product."""
+    sides = []
+    for where, rest in ((fragment.extension, -1 / (1 + GAIN)), (fragment.material, 1.0)):
+        features = palette.features(fragment.colours[where])  # (M, K)
+        planes = np.zeros((1 + features.shape[1], *fragment.shape), dtype=np.float32)
+        planes[0, where] = rest
+        planes[1:, where] = features.T
+        sides.append(planes)
+    return (1 + GAIN) * sides[0], sides[1]
 
 
 def _transformed(planes: FloatArray, size: int) -> Spectra:
     return np.asarray(fft.rfft2(planes, (size, size), workers=1), np.complex64)
 
 
-def score_map(fixed: Spectra, moved: Spectra, size: int) -> FloatArray:
+def score_map(fixed: Spectra, moved: Spectra) -> FloatArray:
     """(size, size) float32: score where the array of the moved one begins at (row, column).
 
     Rows and columns past the array of the fixed one stand for negative ones.
     """
+    size = fixed.shape[1]
     total = _summed(fixed.reshape(len(fixed), -1), moved.reshape(len(moved), -1))
     spectrum = total.reshape(size, size // 2 + 1)
     return np.asarray(fft.irfft2(spectrum, (size, size), workers=1), np.float32)

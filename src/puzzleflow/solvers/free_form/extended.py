@@ -1,4 +1,4 @@
-"""Fragments as the search sees them: reduced, in normalised Lab, extended beyond their edge.
+"""Fragments as the search sees them: reduced, and extended beyond their edge.
 
 A fragment is *extended* by giving every pixel outside its material, up to a
 reach, the colour of the nearest material. Where the extension of one fragment
@@ -9,7 +9,6 @@ itself is lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,45 +17,10 @@ from scipy import ndimage
 from puzzleflow.core.fragments import MATERIAL, Fragment
 from puzzleflow.core.plane import Window, place
 from puzzleflow.core.pose import Pose
-from puzzleflow.core.types import BoolArray, FloatArray
+from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
+from puzzleflow.solvers.free_form.palette import Palette
 
-REACH = 0.12  # of √area: how far a fragment is extended
-SIGMA_SHARE = 0.25  # σ of colours over their spread in the whole set
-MIN_SIGMA = 1.5  # in Lab: what scanners and light differ by anyway
-
-
-@dataclass(frozen=True)
-class Colours:
-    """How the colours of a set become comparable: (Lab − mean) / (σ √2).
-
-    The squared distance of two such colours is then d² / 2σ².
-    """
-
-    mean: tuple[float, float, float]
-    sigma: float
-
-    @classmethod
-    def of(cls, fragments: Sequence[Fragment]) -> Colours:
-        """From a sample of the material of all fragments."""
-        samples = []
-        for fragment in fragments:
-            seen = fragment.pixels[fragment.mask][:, :3]  # (M, 3)
-            samples.append(seen[:: max(1, len(seen) // 2000)])
-        lab = _lab(np.concatenate(samples).astype(np.float32)[None] / 255)[0]  # (M, 3)
-        spread = math.sqrt(float(lab.var(axis=0).sum()))
-        mean = tuple(map(float, lab.mean(axis=0)))
-        return cls((mean[0], mean[1], mean[2]), max(MIN_SIGMA, SIGMA_SHARE * spread))
-
-    def normalised(self, rgb: FloatArray) -> FloatArray:
-        """(…, 3) of float RGB in [0, 1]."""
-        lab = _lab(rgb)
-        return np.asarray((lab - self.mean) / (self.sigma * math.sqrt(2)), np.float32)
-
-
-def _lab(rgb: FloatArray) -> FloatArray:
-    from skimage.color import rgb2lab
-
-    return np.asarray(rgb2lab(rgb), np.float32)
+REACH = 0.11  # of √area: how far a fragment is extended
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +63,7 @@ def reduced(fragment: Fragment, scale: float) -> Fragment:
     return Fragment(pixels, fragment.name)
 
 
-def extended(fragment: Fragment, angle: float, reach_px: float, colours: Colours) -> Extended:
+def extended(fragment: Fragment, angle: float, reach_px: float, palette: Palette) -> Extended:
     """The fragment turned by ``angle`` and extended by ``reach_px``."""
     height, width = fragment.pixels.shape[:2]
     radians = math.radians(angle)
@@ -119,11 +83,11 @@ def extended(fragment: Fragment, angle: float, reach_px: float, colours: Colours
     extension = (distance > 0) & (distance <= reach_px)
     shown = material | extension
     values = np.zeros((rows, cols, 3), dtype=np.float32)
-    values[shown] = colours.normalised(rgb[row[shown], col[shown]][None])[0]
+    values[shown] = palette.normalised(rgb[row[shown], col[shown]][None])[0]
     return Extended(material, extension, values)
 
 
-def _straight(colours: FloatArray, alpha: FloatArray) -> FloatArray:
+def _straight(colours: FloatArray, alpha: FloatArray) -> ByteArray:
     """(h, w, 4) uint8 with straight alpha."""
     plain = np.where(alpha[..., None] > 0, colours / np.maximum(alpha, 1e-6)[..., None], 0)
     both = np.concatenate([plain, alpha[..., None]], axis=2)
