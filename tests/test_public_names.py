@@ -13,15 +13,28 @@ import puzzleflow
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = {
+    "Batch",
+    "CannotSolve",
+    "Energy",
+    "EnergySession",
     "Failure",
+    "FormatError",
     "Grid",
+    "InputError",
     "Layout",
+    "LoopSettings",
     "Puzzle",
     "PuzzleFlowError",
     "PuzzleSource",
     "Scores",
+    "Session",
     "Solution",
+    "Solver",
+    "StreamConfig",
+    "Trainable",
+    "allowed_placements",
     "build_puzzle",
+    "check_cancelled",
     "contact_sheet",
     "cut_puzzle",
     "draw_masks",
@@ -30,6 +43,8 @@ PUBLIC = {
     "list_solvers",
     "load_sample",
     "load_solver",
+    "load_weights",
+    "nearest_allowed",
     "official_result",
     "open_puzzles",
     "open_source",
@@ -37,7 +52,9 @@ PUBLIC = {
     "read_layout",
     "read_picture",
     "read_predictions",
+    "restore",
     "score",
+    "to_tensor",
     "write_folder",
     "write_layout",
     "write_picture",
@@ -70,6 +87,21 @@ def test_every_name_can_be_had_and_is_documented(name):
     assert value.__name__ == name
     assert value.__doc__
     assert pickle.loads(pickle.dumps(value)) is value
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "docs" / "example_plugin" / "src").glob("*.py")), ids=lambda p: p.name
+)
+def test_the_example_plugin_needs_public_names_only(file):
+    imports = [
+        (getattr(node, "module", None), alias.name)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
+    ours = [(module, name) for module, name in imports if "puzzleflow" in (module or name)]
+    assert ours
+    assert {(module, name) for module, name in ours} <= {("puzzleflow", name) for name in PUBLIC}
 
 
 def test_names_are_listed_and_others_refused():

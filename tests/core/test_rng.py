@@ -18,10 +18,17 @@ paths = st.lists(st.one_of(st.integers(-9, 9), st.text(max_size=4)), max_size=3)
 
 
 def test_another_process_gives_the_same_children():
-    code = "from puzzleflow.core.rng import child_seed; print([child_seed(3, 'a', n) for n in range(9)])"
+    code = (
+        "from puzzleflow.core.rng import child_seed;"
+        "print([child_seed(3, 'a', n) for n in range(9)])"
+    )
     hashed_otherwise = {**os.environ, "PYTHONHASHSEED": "7"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=hashed_otherwise, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=hashed_otherwise,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert json.loads(done.stdout) == [child_seed(3, "a", number) for number in range(9)]
 
