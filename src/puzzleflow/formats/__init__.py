@@ -1,1 +1,1 @@
-"""File formats by name: whatever lies at a path is opened or audited."""
+"""File formats by name: opening and auditing what lies at a path."""
