@@ -101,7 +101,10 @@ def test_relational_from_pictures_to_packed_weights(
     assert "PA" in said
     described = load_weights(packed)[1]
     assert described["kind"] == "relational"
-    assert set(described["energy"]) == {"2x2"}
+    assert {world: set(fitted) for world, fitted in described["energy"].items()} == {
+        "closed": {"2x2"},
+        "open": {"2x2"},
+    }
 
 
 def test_other_settings_are_named_and_refused(

@@ -41,7 +41,12 @@ def pack(
     run: Annotated[Path, typer.Argument(help="Folder of a relational training run.")],
     data: Annotated[Path, typer.Option(help="Folder of pictures; the held-out part is used.")],
     out: Annotated[Path, typer.Option(help="Weights file to write (.safetensors).")],
-    erosion: Annotated[str, typer.Option(help="Erosion of the validation puzzles.")] = "vae",
+    erosion: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Erosion of validation puzzles, several times. Default: vae, vae:shrink=5."
+        ),
+    ] = None,
     grids: Annotated[str, typer.Option(help="GRID=PUZZLES, comma-separated.")] = "3x3=300,5x5=100",
     seed: Annotated[int, typer.Option(help="Seed of the validation puzzles.")] = 0,
 ) -> None:
@@ -58,7 +63,8 @@ def pack(
         raise InputError(f"{data}: no pictures of split 'val' to cut puzzles from")
     averaged_network(run / STATE)  # before puzzles are cut, which takes long
     validation = {
-        grid: cut_puzzles(pictures, grid, erosion, seed, num) for grid, num in counts.items()
+        grid: cut_puzzles(pictures, grid, erosion or ["vae", "vae:shrink=5"], seed, num)
+        for grid, num in counts.items()
     }
     described = pack_relational(run / STATE, validation, out, typer.echo)
     typer.echo(f"{out}: {described['validation']}")

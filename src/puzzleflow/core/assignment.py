@@ -32,6 +32,33 @@ def as_permutation(position_of: ArrayLike, num_pieces: int) -> IntArray:
     return array
 
 
+def as_placement(position_of: ArrayLike, num_pieces: int, num_cells: int) -> IntArray:
+    """Checked int64 copy (N,): a cell of its own for every piece, or -1 for none."""
+    array = whole_numbers(position_of)
+    if array.shape != (num_pieces,):
+        raise NotAPermutation(f"expected {num_pieces} positions, got shape {array.shape}")
+    outside = np.flatnonzero((array < -1) | (array >= num_cells))
+    if outside.size:
+        piece = outside[0]
+        raise NotAPermutation(
+            f"piece {piece} has position {array[piece]}, outside 0..{num_cells - 1}"
+        )
+    placed = np.flatnonzero(array >= 0)
+    cells, first = np.unique(array[placed], return_index=True)
+    if len(cells) < len(placed):
+        again = np.setdiff1d(np.arange(len(placed)), first)[0]
+        raise NotAPermutation(f"position {array[placed[again]]} is used by two pieces")
+    return array.astype(np.int64)
+
+
+def as_turns(turns: ArrayLike, num_pieces: int) -> IntArray:
+    """Checked int64 copy (N,) of quarter turns 0..3."""
+    array = whole_numbers(turns)
+    if array.shape != (num_pieces,) or ((array < 0) | (array > 3)).any():
+        raise NotAPermutation(f"expected {num_pieces} quarter turns from 0 to 3")
+    return array.astype(np.int64)
+
+
 def as_assignments(position_of: ArrayLike, num_pieces: int) -> IntArray:
     """Checked int64 copy (M, N) of one assignment per row."""
     array = whole_numbers(position_of)
@@ -68,15 +95,20 @@ def invert_rows(permutations: IntArray) -> IntArray:
     return inverse
 
 
-def check_pins(pinned: Mapping[int, int] | None, num_pieces: int) -> dict[int, int]:
+def check_pins(
+    pinned: Mapping[int, int] | None, num_pieces: int, num_cells: int | None = None
+) -> dict[int, int]:
     """Pins (piece → position) that lie in range and do not collide."""
+    num_cells = num_pieces if num_cells is None else num_cells
     try:
         pins = {int(piece): int(position) for piece, position in (pinned or {}).items()}
     except (TypeError, ValueError) as error:
         raise InputError(f"a pin joins two whole numbers, piece and position ({error})") from error
     for piece, position in pins.items():
-        if not (0 <= piece < num_pieces and 0 <= position < num_pieces):
-            raise InputError(f"pin {piece}→{position} lies outside 0..{num_pieces - 1}")
+        if not (0 <= piece < num_pieces and 0 <= position < num_cells):
+            raise InputError(
+                f"pin {piece}→{position} lies outside 0..{max(num_pieces, num_cells) - 1}"
+            )
     if len(set(pins.values())) < len(pins):
         raise NotAPermutation("two pieces are pinned to the same position")
     return pins

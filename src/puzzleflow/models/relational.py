@@ -1,6 +1,7 @@
 """The relational network: which pieces touch, which sides have no neighbour, where pieces belong.
 
-One forward pass over all pieces of a puzzle gives every term of the energy.
+One forward pass over all pieces of a puzzle gives every term of the energy, also
+where pieces are missing, foreign, or turned, and where the grid is not known.
 Pieces are encoded once; sides are compared by row-aligned inner products, added
 to what the colours along the outlines say (the prior); a transformer over five
 tokens a piece (itself and its four sides), biased by those comparisons, lets
@@ -20,6 +21,7 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.piece_tokens import PRIOR_FEATURES, TOKENS, PieceTokens, TokenConfig
 
 NUM_BEST = 3  # best candidates of a side whose prior its token sees
+NUM_WORLD_FEATURES = 7
 
 
 @dataclass(frozen=True)
@@ -32,28 +34,56 @@ class RelationalConfig(TokenConfig):
 
 
 @dataclass(frozen=True)
+class World:
+    """What is known of a puzzle before it is looked at.
+
+    grid    rows × cols, or None where nobody knows
+    closed  every piece of the picture is there, and no other
+    """
+
+    grid: Grid | None
+    closed: bool = True
+
+    def features(self, num_pieces: int) -> list[float]:
+        """The numbers that the network is told; see ``NUM_WORLD_FEATURES``."""
+        opened = 0.0 if self.closed else 1.0
+        if self.grid is None:
+            return [0.0, 0.0, 0.0, 0.0, opened, 1.0, 0.0]
+        rows, cols = self.grid.shape
+        full = num_pieces / self.grid.num_pieces
+        return [rows / 10, cols / 10, 1 / rows, 1 / cols, opened, 0.0, opened * full]
+
+
+@dataclass(frozen=True)
 class Relations:
     """Logits of one forward pass over B puzzles of N pieces.
 
     right     (B, N, N) piece j lies directly right of piece i
     down      (B, N, N) piece j lies directly below piece i
-    none      (B, N, 4) side d of piece i has no neighbour
-    position  (B, N, N) piece i belongs at position p
+    absent    (B, N, 4) beyond side d of piece i lies none of the given pieces
+    frame     (B, N, 4) side d of piece i lies on the frame of the picture
+    place     (B, N, D) to be compared with cells: where piece i belongs, on any grid
+    stray     (B, N)    piece i belongs to another picture
+    turn      (B, N, 4) by how many quarter turns, against the clock, the whole is turned
     """
 
     right: Tensor
     down: Tensor
-    none: Tensor
-    position: Tensor
+    absent: Tensor
+    frame: Tensor
+    place: Tensor
+    stray: Tensor
+    turn: Tensor
 
     def side_logits(self, direction: Direction) -> Tensor:
-        """(B, N, N + 1): for one side of every piece, the candidates and then "none"."""
+        """(B, N, N + 2): for one side of every piece the candidates, "absent", "the frame"."""
         seam = self.right if direction in (Direction.RIGHT, Direction.LEFT) else self.down
         if direction in (Direction.LEFT, Direction.UP):
             seam = seam.transpose(1, 2)
         own = torch.eye(seam.shape[1], dtype=torch.bool, device=seam.device)
         seam = seam.masked_fill(own, float("-inf"))
-        return torch.cat([seam, self.none[:, :, direction, None]], dim=2)
+        ends = (self.absent[:, :, direction, None], self.frame[:, :, direction, None])
+        return torch.cat([seam, *ends], dim=2)
 
 
 class ContextLayer(nn.Module):
@@ -138,26 +168,28 @@ class RelationalNet(PieceTokens):
         dim = config.dim
         self.prior_token = nn.Linear(NUM_BEST * PRIOR_FEATURES, dim)
         self.token_type = nn.Parameter(0.02 * torch.randn(TOKENS, dim))
-        self.grid_size = nn.Linear(4, dim)
+        self.world = nn.Linear(NUM_WORLD_FEATURES, dim)
         self.layers = nn.ModuleList(
             ContextLayer(dim, config.num_heads, config.dropout) for _ in range(config.num_layers)
         )
         self.norm = nn.LayerNorm(dim)
-        self.local_none = nn.Linear(dim, 1)
+        self.local_ends = nn.Linear(dim, 2)  # absent, frame
         self.seam_query = nn.ModuleList(nn.Linear(2 * dim, dim) for _ in Direction)
-        self.none_head = nn.Linear(2 * dim, 1)
+        self.ends_head = nn.Linear(2 * dim, 2)
+        self.stray_head = nn.Linear(dim, 1)
+        self.turn_head = nn.Linear(TOKENS * dim, 4)
         self.position_query = nn.Linear(TOKENS * dim, dim)
         self.cells = CellEmbedding(dim)
 
-    def forward(self, pixels: Tensor, prior: Tensor, grid: Grid) -> tuple[Relations, Relations]:
+    def forward(self, pixels: Tensor, prior: Tensor, world: World) -> tuple[Relations, Relations]:
         """Relations with the context of all pieces, and those of isolated pairs.
 
         prior  (B, 2, N, N, F) of right and down seams
         """
-        return self.relate(*self.encode(pixels), prior, grid)
+        return self.relate(*self.encode(pixels), prior, world)
 
     def relate(
-        self, tokens: Tensor, sides: Tensor, prior: Tensor, grid: Grid
+        self, tokens: Tensor, sides: Tensor, prior: Tensor, world: World
     ) -> tuple[Relations, Relations]:
         """Everything after the encoder; see :meth:`forward`."""
         N = tokens.shape[1]
@@ -165,12 +197,9 @@ class RelationalNet(PieceTokens):
         tokens = tokens + self.token_type
         by_side = self.prior_token(_best_candidates(prior))  # (B, N, 4, D)
         tokens = torch.cat([tokens[:, :, :1], tokens[:, :, 1:] + by_side], dim=2)
-        local_none = self.local_none(tokens[:, :, 1:]).squeeze(-1)  # (B, N, 4)
+        local_ends = self.local_ends(tokens[:, :, 1:])  # (B, N, 4, 2)
 
-        size = torch.tensor(
-            [grid.rows / 10, grid.cols / 10, 1 / grid.rows, 1 / grid.cols], device=tokens.device
-        )
-        tokens = tokens + self.grid_size(size)
+        tokens = tokens + self.world(torch.tensor(world.features(N), device=tokens.device))
         seams = _seams_between_tokens(right, down)
         hidden = tokens.flatten(1, 2)  # (B, 5N, D)
         for layer in self.layers:
@@ -182,16 +211,33 @@ class RelationalNet(PieceTokens):
         )  # (B, N, 4, 2D) each side beside its piece
         query = [layer(with_piece[:, :, d]) for d, layer in enumerate(self.seam_query)]
         by_dim = 1 / math.sqrt(hidden.shape[-1])
-        cells = self.cells(torch.tensor(grid.shape, device=tokens.device), N)  # (N, D)
-        positions = self.position_query(hidden.flatten(2)) @ cells.T  # (B, N, N)
+        whole = hidden.flatten(2)  # (B, N, 5D)
+        rest = {
+            "place": by_dim * self.position_query(whole),
+            "stray": self.stray_head(hidden[:, :, 0]).squeeze(-1),
+            "turn": self.turn_head(whole),
+        }
+        ends = self.ends_head(with_piece)  # (B, N, 4, 2)
         in_context = Relations(
-            right=right + by_dim * query[Direction.RIGHT] @ query[Direction.LEFT].mT,
-            down=down + by_dim * query[Direction.DOWN] @ query[Direction.UP].mT,
-            none=self.none_head(with_piece).squeeze(-1),
-            position=by_dim * positions,
+            right + by_dim * query[Direction.RIGHT] @ query[Direction.LEFT].mT,
+            down + by_dim * query[Direction.DOWN] @ query[Direction.UP].mT,
+            *_ends(ends, world.closed),
+            **rest,
         )
-        isolated = Relations(right, down, local_none, in_context.position)
+        isolated = Relations(right, down, *_ends(local_ends, world.closed), **rest)
         return in_context, isolated
+
+    def positions(self, relations: Relations, grid: Grid) -> Tensor:
+        """(B, N, P) logits of every piece at every position of ``grid``."""
+        shape = torch.tensor(grid.shape, device=relations.place.device)
+        cells: Tensor = self.cells(shape, grid.num_pieces)  # (P, D)
+        return relations.place @ cells.T
+
+
+def _ends(logits: Tensor, closed: bool) -> tuple[Tensor, Tensor]:
+    """(B, N, 4, 2) → absent and frame (B, N, 4); in a closed world nothing is absent."""
+    absent, frame = logits.unbind(dim=-1)
+    return (torch.full_like(absent, float("-inf")) if closed else absent), frame
 
 
 def _best_candidates(prior: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from puzzleflow.search.energy import Energy
 
 
 def beam_layouts(energy: Energy, *, width: int, order: int = 0) -> IntArray:
-    """(≤ width, N) ``piece_at`` of complete layouts, cheapest first.
+    """(≤ width, P) candidates by position of complete layouts, cheapest first.
 
     Pieces are laid cell by cell; after each the ``width`` cheapest beginnings
     survive. A beginning is judged by what it has cost plus the least that the
@@ -27,23 +27,30 @@ def beam_layouts(energy: Energy, *, width: int, order: int = 0) -> IntArray:
         cells, along = cells[::-1], along.T
     if order & 4:
         cells, across, along = cells.T, along, across
-    laid = _beam(energy.unary[:, cells.ravel()], across, along, cells.shape[1], width)
+    unary = energy.unary[:, cells.ravel()]
+    laid = _beam(unary, across, along, energy.pieces, cells.shape[1], width)
     piece_at = np.empty_like(laid)
     piece_at[:, cells.ravel()] = laid
     return piece_at
 
 
 def _beam(
-    unary: FloatArray, across: FloatArray, along: FloatArray, num_cols: int, width: int
+    unary: FloatArray,
+    across: FloatArray,
+    along: FloatArray,
+    piece_of: IntArray,
+    num_cols: int,
+    width: int,
 ) -> IntArray:
-    """(≤ width, N) pieces in the order of laying; ``unary`` (N, N) piece, cell of the scan."""
-    num = len(unary)
+    """(≤ width, P) candidates in the order of laying; ``unary`` (N, P) by cell of the scan."""
+    num, num_cells = unary.shape
     unary = unary - _floor(across)[:, None] - _floor(along)[:, None]
-    unary = unary - _floor(unary.T)[:, None]
+    if len(np.unique(piece_of)) == num_cells:  # else a piece may lie aside, and costs nothing
+        unary = unary - _floor(unary.T)[:, None]
     laid = np.zeros((1, 0), dtype=np.int64)  # (B, k)
     used = np.zeros((1, num), dtype=bool)  # (B, N)
     spent = np.zeros(1)  # (B,)
-    for cell in range(num):
+    for cell in range(num_cells):
         check_cancelled()
         cost = spent[:, None] + unary[:, cell]  # (B, N)
         if cell % num_cols:
@@ -60,7 +67,7 @@ def _beam(
         before, piece = np.divmod(keep, num)
         laid = np.concatenate([laid[before], piece[:, None]], axis=1)
         used = used[before]
-        used[np.arange(len(piece)), piece] = True
+        used |= piece_of[piece][:, None] == piece_of
         spent = flat[keep]
     return laid[np.argsort(spent, kind="stable")]
 

@@ -4,7 +4,8 @@ Pieces are laid cell by cell, row-major on the narrow side of the grid. What
 the rest will cost depends only on *which* pieces are used and on the last
 ``width`` of them, so layouts that agree in those share one state: 9! layouts
 of 3x3 become 31,834 states with 97,353 transitions, and dynamic programming
-over them is exact. One table of transitions per grid is made and kept.
+over them is exact. One table of transitions per grid is made and kept. Where
+there are more pieces than cells, those that are left over lie aside.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from math import perm
 
 import numpy as np
 
-from puzzleflow.core.assignment import invert
 from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.grid import Grid
@@ -29,11 +29,18 @@ from puzzleflow.search.posterior import Posterior
 MAX_TRANSITIONS = 3_100_000  # a 3x4 grid has 3,041,280
 
 
-def is_exact_size(grid: Grid) -> bool:
+def is_exact_size(grid: Grid, num_pieces: int | None = None) -> bool:
     """Whether ``grid`` is small enough for the exact methods (3x4, 2x6, 1x15)."""
-    width = min(grid.shape)
-    num_transitions = perm(grid.num_pieces, width + 1) << max(grid.num_pieces - width - 1, 0)
+    width, num = min(grid.shape), num_pieces or grid.num_pieces
+    num_transitions = perm(num, width + 1) << max(num - width - 1, 0)  # at most
     return num_transitions <= MAX_TRANSITIONS
+
+
+def can_be_exact(energy: Energy) -> bool:
+    """Whether the exact methods can take ``energy``: few pieces, one candidate each."""
+    return energy.num_candidates == energy.num_pieces and is_exact_size(
+        energy.grid, energy.num_pieces
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +60,13 @@ class _Step:
 
 
 @lru_cache(maxsize=8)
-def _steps(rows: int, width: int) -> tuple[_Step, ...]:
-    """Every transition of a rows × width grid, cell by cell."""
-    num = rows * width
+def _steps(rows: int, width: int, num: int) -> tuple[_Step, ...]:
+    """Every transition of ``num`` pieces on a rows × width grid, cell by cell."""
     bits = 1 << np.arange(num)  # (N,)
     used = np.zeros(1, dtype=np.int64)  # (S,) bit set of the pieces laid
     last = np.zeros((1, 0), dtype=np.int64)  # (S, min(k, width)) the latest pieces
     steps = []
-    for cell in range(num):
+    for cell in range(rows * width):
         check_cancelled()
         unused = np.nonzero((used[:, None] & bits) == 0)[1].reshape(len(used), num - cell)
         left = last[:, -1:] if cell % width else None
@@ -84,7 +90,7 @@ class ExactSearch:
     """One energy on a small grid, its cost-to-go worked out once."""
 
     def __init__(self, energy: Energy) -> None:
-        if not is_exact_size(energy.grid):
+        if not can_be_exact(energy):
             raise CannotSolve(f"a {energy.grid} grid is too large for exact search")
         self.energy = energy
         rows, cols = energy.grid.shape
@@ -92,8 +98,8 @@ class ExactSearch:
         unary, across, along = energy.unary, energy.right, energy.down
         if cols > rows:  # walk down the columns, so that the narrow side is the width
             cells, across, along = cells.T, along, across
-        self._position = cells.ravel()  # (N,) position of the cell filled at each step
-        self._steps = _steps(cells.shape[0], cells.shape[1])
+        self._position = cells.ravel()  # (P,) position of the cell filled at each step
+        self._steps = _steps(*cells.shape, energy.num_candidates)
         self._cost = [
             self._transition_cost(step, unary[:, position], across, along)
             for step, position in zip(self._steps, self._position, strict=True)
@@ -137,10 +143,9 @@ class ExactSearch:
             _, laid, state, spent = heapq.heappop(queue)
             cell = len(laid)
             if cell == len(self._steps):
-                piece_at = np.empty(cell, dtype=np.int64)
-                piece_at[self._position] = laid
-                position_of = invert(piece_at)
-                yield Layout(position_of, energy=self.energy.of_layout(position_of))
+                position_of = np.full(self.energy.num_candidates, -1, dtype=np.int64)
+                position_of[list(laid)] = self._position
+                yield self.energy.layout(position_of)
                 continue
             step, to_go = self._steps[cell], self._to_go[cell + 1]
             for piece, after, cost in zip(
@@ -162,7 +167,7 @@ class ExactSearch:
         """
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, not {temperature}")
-        num = len(self._steps)
+        num = self.energy.num_candidates
         weights = []  # per step (S, U), 0 where a transition leads nowhere
         for cell, (step, cost) in enumerate(zip(self._steps, self._cost, strict=True)):
             check_cancelled()
@@ -176,7 +181,7 @@ class ExactSearch:
         backward.reverse()
         total = backward[0][0]
 
-        position_prob = np.zeros((num, num))
+        position_prob = np.zeros((num, len(self._steps)))
         across, along = np.zeros((2, num * num))
         forward = np.ones(1) / total
         for cell, (step, weight) in enumerate(zip(self._steps, weights, strict=True)):

@@ -67,15 +67,15 @@ def _seam(piece, other, direction, right, down):
 
 @inner
 def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows, cols, piece_at):
-    """Fill the grid around the pieces on ``canvas``; the layout goes to ``piece_at`` (N,).
+    """Fill the grid around the candidates on ``canvas``; the layout goes to ``piece_at`` (P,).
 
-    canvas   (3 rows * 3 cols,) pieces, -1 where empty; the kernel is written
+    canvas   (3 rows * 3 cols,) candidates, -1 where empty; the kernel is written
              into the middle third, and the canvas is emptied before return
-    placed   room for N canvas cells; the first ``num_placed`` hold the kernel
+    placed   room for P canvas cells; the first ``num_placed`` hold the kernel
     fixed    whether the middle third *is* the frame, or the kernel may float
     """
-    at_position, right, down, has_unary = relative
-    num, width = rows * cols, 3 * cols
+    at_position, right, down, has_unary, piece_of, first_of = relative
+    num, width = len(right), 3 * cols
     used = np.zeros(num, np.bool_)
     is_front = np.zeros(canvas.size, np.bool_)
     front = np.empty(canvas.size, np.int64)
@@ -94,7 +94,8 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
             cell = placed[done]
             done += 1
             piece = canvas[cell]
-            used[piece] = True
+            for other in range(first_of[piece_of[piece]], first_of[piece_of[piece] + 1]):
+                used[other] = True
             y, x = cell // width, cell % width
             top, bottom = min(top, y), max(bottom, y)
             left, beyond = min(left, x), max(beyond, x)
@@ -114,7 +115,7 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
                 for oy in range(max(0, y - rows + 1), min(y, 2 * rows) + 1):
                     for ox in range(max(0, x - cols + 1), min(x, 2 * cols) + 1):
                         score[oy, ox] += at_position[(y - oy) * cols + x - ox, piece]
-        if num_placed == num:
+        if num_placed == rows * cols:
             break
         num_offsets = 0
         if has_unary:
@@ -160,13 +161,13 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
     for row in range(rows):
         for col in range(cols):
             piece_at[row * cols + col] = canvas[(top + row) * width + left + col]
-    for i in range(num):
+    for i in range(rows * cols):
         canvas[placed[i]] = -1
 
 
 @inner
 def _cost_of(piece_at, costs, rows, cols):
-    unary, right, down = costs[0], costs[1], costs[2]
+    unary, right, down = costs
     total = 0.0
     for position in range(rows * cols):
         piece = piece_at[position]
@@ -194,9 +195,9 @@ def _lay_settled(settled, canvas, placed, rows, cols):
 def _grow_all(
     stop, seeds, layouts, energies, settled, noise, warmth, rng, relative, costs, rows, cols
 ):
-    """Grow ``layouts`` (S, N) from the pieces ``seeds`` (S,), or around what is settled.
+    """Grow ``layouts`` (S, P) from the candidates ``seeds`` (S,), or around what is settled.
 
-    settled  (N,) the piece each position must hold, -1 where it is open
+    settled  (P,) the candidate each position must hold, -1 where it is open
     """
     canvas = np.full(9 * rows * cols, -1, np.int64)
     placed = np.empty(rows * cols, np.int64)
@@ -216,7 +217,7 @@ def _grow_all(
 @inner
 def _choose_kernel(piece_at, size, canvas, placed, settled, rng, relative, rows, cols):
     """A connected part of a layout, grown over its better seams, onto the canvas."""
-    _, right, down, _ = relative
+    _, right, down, _, _, _ = relative
     width = 3 * cols
     count = _lay_settled(settled, canvas, placed, rows, cols)
     start = below(rng, rows * cols)
@@ -255,7 +256,7 @@ def _regrow_all(
 ):
     """Large-neighbourhood search: keep a good part of a layout, grow the rest anew.
 
-    The layouts (R, N) take turns; what grew replaces its origin when it is
+    The layouts (R, P) take turns; what grew replaces its origin when it is
     better, and at first also when it is not much worse. In the end
     ``layouts`` and ``energies`` hold the best that each came to. Settled
     pieces must lie in their places from the start.
@@ -287,17 +288,21 @@ def _regrow_all(
                     layouts[i, position] = grown[position]
 
 
-def _relative(tables: Tables) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-    """Relative costs, the unary ones by position and piece."""
+_Relative = tuple[FloatArray, FloatArray, FloatArray, bool, IntArray, IntArray]
+
+
+def _relative(tables: Tables) -> _Relative:
+    """Relative costs, the unary ones by position and candidate, and who excludes whom."""
     unary, right, down = tables.relative
-    return np.ascontiguousarray(unary.T), right, down, tables.has_unary
+    by_position = np.ascontiguousarray(unary.T)
+    return by_position, right, down, tables.has_unary, tables.piece_of, tables.first_of
 
 
 def grow(
     tables: Tables, seeds: IntArray, *, noise: float, seed: int
 ) -> tuple[IntArray, FloatArray]:
-    """One layout (S, N) ``piece_at`` grown from each piece of ``seeds``, and their energies."""
-    layouts = np.empty((len(seeds), tables.num_pieces), dtype=np.int64)
+    """One layout (S, P) grown from each candidate of ``seeds``, and their energies."""
+    layouts = np.empty((len(seeds), tables.num_cells), dtype=np.int64)
     energies = np.empty(len(seeds))
     _grow_all(
         stop_flag(), seeds, layouts, energies, tables.settled, noise, tables.warmth,

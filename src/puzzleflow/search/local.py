@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
-from puzzleflow.core.assignment import invert
 from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.puzzle import Layout
@@ -47,36 +47,45 @@ def search(
     tables = Tables.of(energy)
     pool = _improved(energy, tables, seed, effort)
     listed = pool[:1] if num_layouts == 1 else islice(_best_first(tables, pool), num_layouts)
-    found = [Layout(p, energy=energy.of_layout(p)) for p in map(invert, listed)]
+    found = [energy.layout(_position_of(p, energy.num_candidates)) for p in listed]
     found = [layout for layout in found if np.isfinite(layout.energy or 0.0)]
     if not found:
         raise CannotSolve("found no layout that honours the pinned and forbidden placements")
     return sorted(found, key=lambda layout: layout.energy or 0.0)
 
 
+def _position_of(candidate_at: IntArray, num_candidates: int) -> IntArray:
+    """(P,) candidates by position → (N,) positions of candidates, -1 for those not laid."""
+    position_of = np.full(num_candidates, -1, dtype=np.int64)
+    position_of[candidate_at] = np.arange(len(candidate_at))
+    return position_of
+
+
 def _check_feasible(energy: Energy) -> None:
-    """Refuse unary costs whose infinite entries leave no permutation at all."""
+    """Refuse unary costs whose infinite entries leave a cell without a piece of its own."""
     possible = np.isfinite(energy.unary)
     if possible.all():
         return
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    if (maximum_bipartite_matching(csr_array(possible)) < 0).any():
+    first = np.searchsorted(energy.pieces, np.arange(energy.num_pieces))
+    by_piece = np.logical_or.reduceat(possible, first, axis=0)  # (K, P)
+    if (maximum_bipartite_matching(csr_array(by_piece.T), perm_type="column") < 0).any():
         raise CannotSolve("no layout honours the pinned and forbidden placements together")
 
 
 def _improved(energy: Energy, tables: Tables, seed: int, effort: float) -> IntArray:
-    """(R, N) good layouts."""
+    """(R, P) good layouts."""
     from puzzleflow.search.growth import grow, regrow
     from puzzleflow.search.metropolis import anneal
 
-    num, noise = tables.num_pieces, 0.0
+    num, noise = tables.num_cells, 0.0
     if len(tables.free) < num:
         noise, effort = NOISE_AROUND_PINS, EFFORT_AROUND_PINS * effort
-    starts = np.arange(num)
+    starts = np.arange(tables.num_candidates)
     if len(starts) > 100 * effort:
-        starts = starts[:: int(np.ceil(num / max(1.0, 100 * effort)))]
+        starts = starts[:: int(np.ceil(len(starts) / max(1.0, 100 * effort)))]
     layouts, _ = grow(tables, starts, noise=noise, seed=seed)
     if tables.has_unary:
         beams = [beam_layouts(energy, width=16, order=order)[:1] for order in BEAM_ORDERS]
@@ -124,7 +133,7 @@ def _best_first(tables: Tables, pool: IntArray) -> Iterator[IntArray]:
 
 
 def _swapped(tables: Tables, piece_at: IntArray) -> IntArray:
-    """(S, N) every layout one swap of two weak free positions away."""
+    """(S, P) every layout one swap of two weak free positions away."""
     free = tables.free
     if len(free) > MAX_SWAPPED:
         free = free[np.argsort(-_local_cost(tables, piece_at)[free], kind="stable")[:MAX_SWAPPED]]
@@ -139,10 +148,10 @@ def _swapped(tables: Tables, piece_at: IntArray) -> IntArray:
 
 
 def _local_cost(tables: Tables, piece_at: IntArray) -> FloatArray:
-    """(N,) the terms of the energy that touch each position."""
+    """(P,) the terms of the energy that touch each position."""
     unary, right, down = tables.costs
     cells = piece_at.reshape(tables.grid.shape)
-    cost: FloatArray = unary[cells, np.arange(tables.num_pieces).reshape(cells.shape)]
+    cost: FloatArray = unary[cells, np.arange(tables.num_cells).reshape(cells.shape)]
     across, along = right[cells[:, :-1], cells[:, 1:]], down[cells[:-1], cells[1:]]
     cost[:, :-1] += across
     cost[:, 1:] += across
@@ -171,20 +180,24 @@ def sample_posterior(
     from puzzleflow.search.metropolis import temper
 
     grid = energy.grid
-    energy = Energy(
-        grid, energy.unary / temperature, energy.right / temperature, energy.down / temperature
+    energy = replace(
+        energy,
+        unary=energy.unary / temperature,
+        right=energy.right / temperature,
+        down=energy.down / temperature,
     )
     tables = Tables.of(energy)
     if start is None:
         (start,) = search(energy, seed=seed, effort=effort)
-    piece_at = invert(np.asarray(start.position_of))
+    laid = np.flatnonzero(start.position_of >= 0)
+    piece_at = laid[np.argsort(start.position_of[laid])]  # (P,) candidates by position
     if len(tables.free) < 2:
-        return Posterior(grid, *_counted(tables, piece_at))
+        return _counted(tables, piece_at)
     layouts = np.repeat(piece_at[None], len(TEMPERATURES), axis=0)
     rounds = int(max(20, effort * np.clip(7.5e4 / grid.num_pieces, 500, 3000) / BLOCKS))
-    total = np.zeros((3, grid.num_pieces, grid.num_pieces))
+    total = [np.zeros_like(term) for term in tables.costs]
     for block in range(BLOCKS + 1):
-        counts, layouts = temper(
+        *counts, layouts = temper(
             tables,
             layouts,
             temperatures=TEMPERATURES,
@@ -194,17 +207,21 @@ def sample_posterior(
         )
         if block == 0:  # the chains forget their common start
             continue
-        total += counts / rounds
-        if block > 1 and np.abs(total / block - counts / rounds).max() < SETTLED:
+        news = 0.0
+        for sums, count in zip(total, counts, strict=True):
+            sums += count / rounds
+            news = max(news, float(np.abs(sums / block - count / rounds).max()))
+        if block > 1 and news < SETTLED:
             break
-    return Posterior(grid, *(total / block))
+    position_prob, right_prob, down_prob = (sums / block for sums in total)
+    return Posterior(grid, position_prob, right_prob, down_prob)
 
 
-def _counted(tables: Tables, piece_at: IntArray) -> FloatArray:
-    """(3, N, N) the counts of a single layout."""
-    num, cells = tables.num_pieces, piece_at.reshape(tables.grid.shape)
-    position, right, down = counts = np.zeros((3, num, num))
-    position[piece_at, np.arange(num)] = 1.0
+def _counted(tables: Tables, piece_at: IntArray) -> Posterior:
+    """Certainty about a single layout."""
+    cells = piece_at.reshape(tables.grid.shape)
+    position, right, down = (np.zeros_like(term) for term in tables.costs)
+    position[piece_at, np.arange(len(piece_at))] = 1.0
     right[cells[:, :-1], cells[:, 1:]] = 1.0
     down[cells[:-1], cells[1:]] = 1.0
-    return counts
+    return Posterior(tables.grid, position, right, down)

@@ -15,7 +15,7 @@ from puzzleflow.core.types import FloatArray, IntArray
 class Posterior:
     """Marginals of p(π) ∝ exp(−E(π) / T).
 
-    position_prob  (N, N) probability of piece (row) at position (column)
+    position_prob  (N, P) probability of piece (row) at position (column)
     right_prob     (N, N) probability that the second piece lies directly right of the first
     down_prob      (N, N) probability that the second piece lies directly below the first
     """

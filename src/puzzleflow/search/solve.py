@@ -6,7 +6,7 @@ from itertools import islice
 
 from puzzleflow.core.puzzle import Layout
 from puzzleflow.search.energy import Energy
-from puzzleflow.search.exact import ExactSearch, is_exact_size
+from puzzleflow.search.exact import ExactSearch, can_be_exact
 from puzzleflow.search.local import sample_posterior, search
 from puzzleflow.search.posterior import Posterior
 
@@ -23,7 +23,7 @@ def minimise(
     """
     if num_layouts < 1:
         raise ValueError(f"num_layouts must be at least 1, not {num_layouts}")
-    if is_exact_size(energy.grid):
+    if can_be_exact(energy):
         return list(islice(ExactSearch(energy).layouts(), num_layouts))
     return search(energy, seed=seed, num_layouts=num_layouts, effort=effort)
 
@@ -40,6 +40,6 @@ def posterior(
 
     ``start``, a layout that :func:`minimise` found, spares sampling a search of its own.
     """
-    if is_exact_size(energy.grid):
+    if can_be_exact(energy):
         return ExactSearch(energy).posterior(temperature)
     return sample_posterior(energy, seed=seed, temperature=temperature, start=start, effort=effort)

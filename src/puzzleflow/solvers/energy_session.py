@@ -71,5 +71,4 @@ class EnergySession:
         allowed = allowed_placements(self.energy.grid.num_pieces, pinned, forbidden)
         if allowed.all():
             return self.energy
-        unary = np.where(allowed, self.energy.unary, np.inf)
-        return Energy(self.energy.grid, unary, self.energy.right, self.energy.down)
+        return self.energy.changed(np.where(allowed, self.energy.unary, np.inf))

@@ -12,9 +12,12 @@ import torch
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
 from puzzleflow.models.pixels import to_tensor
-from puzzleflow.models.relational import RelationalConfig, RelationalNet
+from puzzleflow.models.relational import RelationalConfig, RelationalNet, World
+from puzzleflow.solvers.base import Session
 from puzzleflow.solvers.energy_session import EnergySession, check_decoding
+from puzzleflow.solvers.open_session import OpenSession
 from puzzleflow.solvers.relational_energy import Terms, terms_of, weights_for
+from puzzleflow.solvers.relational_open import hypotheses
 from puzzleflow.solvers.seam_prior import seam_prior
 
 WEIGHTS = "relational.safetensors"
@@ -34,31 +37,51 @@ class RelationalSolver:
         tensors, config = load_weights(self.weights)
         self.network = RelationalNet(RelationalConfig.from_dict(config["network"]))
         restore(self.network, tensors, self.weights).eval()
-        self.fitted: dict[str, dict[str, float]] = config.get("energy", {})
+        self.fitted: dict[str, dict[str, dict[str, float]]] = config.get("energy", {})
         self.decode = check_decoding(decode)
 
-    def prepare(self, puzzle: Puzzle) -> EnergySession:
-        return self.prepare_many([puzzle])[0]
-
-    def prepare_many(self, puzzles: Sequence[Puzzle]) -> list[EnergySession]:
-        """Sessions of puzzles that share grid and piece size, encoded in one batch."""
+    def prepare(self, puzzle: Puzzle) -> Session:
+        """Encode ``puzzle``, of the closed world or the open one."""
+        if puzzle.is_closed:
+            return self._prepare_closed([puzzle])[0]
         started = time.perf_counter()
-        grid = puzzles[0].grid
+        found = hypotheses(self.network, puzzle, self._weights(puzzle.conditions.is_complete))
+        return OpenSession(
+            found,
+            self.name,
+            num_pieces=puzzle.num_pieces,
+            grid=puzzle.known_grid,
+            turned=puzzle.conditions.turned,
+            prepare_s=time.perf_counter() - started,
+        )
+
+    def prepare_many(self, puzzles: Sequence[Puzzle]) -> Sequence[Session]:
+        """Sessions of puzzles that share grid and piece size; closed ones encoded in one batch."""
+        if all(puzzle.is_closed for puzzle in puzzles):
+            return self._prepare_closed(puzzles)
+        return [self.prepare(puzzle) for puzzle in puzzles]
+
+    def _prepare_closed(self, puzzles: Sequence[Puzzle]) -> list[EnergySession]:
+        started = time.perf_counter()
+        grid = puzzles[0].closed_grid
         terms = relate(self.network, puzzles)
+        weights = weights_for(grid, self._weights(complete=True))
         seconds = (time.perf_counter() - started) / len(puzzles)
         return [
-            EnergySession(
-                t.energy(grid, weights_for(grid, self.fitted)), self.name, self.decode, seconds
-            )
-            for t in terms
+            EnergySession(t.energy(grid, weights), self.name, self.decode, seconds) for t in terms
         ]
+
+    def _weights(self, complete: bool) -> dict[str, dict[str, float]]:
+        """Weights of the energy by grid."""
+        return self.fitted.get("closed" if complete else "open", {})
 
 
 @torch.inference_mode()
 def relate(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Terms]:
-    """The energy's terms of puzzles that share grid and piece size."""
+    """The energy's terms of closed puzzles that share grid and piece size."""
     size_px = network.config.piece_px
     priors = [seam_prior(puzzle.pieces) for puzzle in puzzles]
     pixels = torch.stack([to_tensor(puzzle.pieces, size_px) for puzzle in puzzles])
-    in_context, _ = network(pixels, torch.from_numpy(np.stack(priors)), puzzles[0].grid)
-    return terms_of(in_context, priors)
+    grid = puzzles[0].closed_grid
+    in_context, _ = network(pixels, torch.from_numpy(np.stack(priors)), World(grid))
+    return terms_of(in_context, network.positions(in_context, grid), priors)

@@ -1,15 +1,16 @@
 """From the network's logits to the energy that is minimised.
 
-Every side of every piece says who lies beyond it, the frame included, and every
-piece says where it belongs. The energy is the sum of these log-probabilities,
-weighted term by term; the weights are fitted on validation puzzles so that
-exp(-E) is a calibrated posterior over layouts.
+Every side of every piece says what lies beyond it (a piece, none of the given
+pieces, the frame), every piece says where it belongs and whether it belongs at
+all. The energy is the sum of these log-probabilities, weighted term by term; the
+weights are fitted on validation puzzles so that exp(-E) is a calibrated posterior
+over layouts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 import torch
@@ -25,15 +26,39 @@ FLOOR = -30.0  # log-probabilities below this say no more
 
 @dataclass(frozen=True)
 class EnergyWeights:
-    """How much each term counts."""
+    """How much each term counts; those after ``colour`` only in the open world.
+
+    absent  a side beyond which none of the given pieces lies
+    gap     every such side, whatever the network says
+    stray   the log odds that a piece belongs to another picture
+    aside   every piece that is left aside
+    turn    how the whole is turned
+    """
 
     position: float = 0.3
     pair: float = 0.5
     border: float = 0.5
     colour: float = 0.5
+    absent: float = 1.0
+    gap: float = 1.0
+    stray: float = 1.0
+    aside: float = 0.0
+    turn: float = 0.5
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
+
+    @property
+    def vector(self) -> FloatArray:
+        """(F,) in the order of the fields."""
+        return np.array(list(asdict(self).values()))
+
+    @classmethod
+    def of(cls, vector: FloatArray) -> EnergyWeights:
+        return cls(*np.asarray(vector).tolist())
+
+
+WEIGHTS = tuple(field.name for field in fields(EnergyWeights))
 
 
 def weights_for(grid: Grid, fitted: Mapping[str, Mapping[str, float]]) -> EnergyWeights:
@@ -47,28 +72,87 @@ def weights_for(grid: Grid, fitted: Mapping[str, Mapping[str, float]]) -> Energy
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
-    """Costs of one puzzle before weighting, as :class:`Energy` wants them."""
+class Parts:
+    """The energy is linear in its weights: one energy for each of F weights.
 
-    position: FloatArray  # (N, N) piece, position
+    unary        (F, N, P) candidate, position
+    right, down  (F, N, N)
+    """
+
+    grid: Grid
+    unary: FloatArray
+    right: FloatArray
+    down: FloatArray
+
+    def energy(self, weights: EnergyWeights) -> Energy:
+        """Their weighted sum."""
+        vector = weights.vector
+        unary, right, down = (
+            np.tensordot(vector, part, axes=1) for part in (self.unary, self.right, self.down)
+        )
+        return Energy(self.grid, unary, right, down)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Costs of one puzzle of N pieces before weighting."""
+
+    position: FloatArray  # (N, P) piece, position
     right: FloatArray  # (N, N)
     down: FloatArray  # (N, N)
     border: FloatArray  # (N, 4)
     colour_right: FloatArray  # (N, N) of the seam prior alone
     colour_down: FloatArray  # (N, N)
+    absent: FloatArray  # (N, 4) beyond the side lies none of the given pieces
+    stray: FloatArray  # (N,) log odds that the piece belongs to another picture
+    turn: FloatArray  # (N, 4) that the whole is turned by so many quarter turns
 
-    def energy(self, grid: Grid, weights: EnergyWeights) -> Energy:
-        return Energy.of(
-            grid,
-            unary=weights.position * self.position,
-            right=weights.pair * self.right + weights.colour * self.colour_right,
-            down=weights.pair * self.down + weights.colour * self.colour_down,
-            border=weights.border * self.border,
-        )
+    def parts(self, grid: Grid, num_empty: int | None = None) -> Parts:
+        """The parts of the energy on ``grid``.
+
+        num_empty  of the open world: so many empty places join the N pieces as
+                   candidates, and pieces may lie aside; None for a closed puzzle
+        """
+        N, P = len(self.right), grid.num_pieces
+        total = N + (num_empty or 0)
+        unary = np.zeros((len(WEIGHTS), total, P))
+        right, down = np.zeros((2, len(WEIGHTS), total, total))
+        where = {name: index for index, name in enumerate(WEIGHTS)}
+        unary[where["position"], :N] = self.position
+        for direction in Direction:
+            unary[where["border"], :N, grid.on_frame(direction)] += self.border[:, direction]
+        for seam, pair, colour in (
+            (right, self.right, self.colour_right),
+            (down, self.down, self.colour_down),
+        ):
+            seam[where["pair"], :N, :N] = pair
+            seam[where["colour"], :N, :N] = colour
+        if num_empty is None:
+            return Parts(grid, unary, right, down)
+        for seam, ahead in ((right, Direction.RIGHT), (down, Direction.DOWN)):
+            seam[where["absent"], :N, N:] = self.absent[:, ahead, None]
+            seam[where["absent"], N:, :N] = self.absent[:, ahead.opposite]
+            seam[where["gap"], :N, N:] = seam[where["gap"], N:, :N] = 1.0
+        # what lies aside costs nothing, so every placing is charged for leaving it
+        unary[where["absent"], :N] = -self.absent.sum(axis=1)[:, None]
+        unary[where["gap"], :N] = -4.0
+        unary[where["stray"], :N] = self.stray[:, None]
+        unary[where["aside"], :N] = -1.0
+        unary[where["turn"], :N] = self.turn[:, :1]
+        return Parts(grid, unary, right, down)
+
+    def energy(self, grid: Grid, weights: EnergyWeights, num_empty: int | None = None) -> Energy:
+        """The weighted energy on ``grid``; see :meth:`parts`."""
+        return self.parts(grid, num_empty).energy(weights)
 
 
-def terms_of(relations: Relations, priors: Sequence[FloatArray]) -> list[Terms]:
+def terms_of(
+    relations: Relations, positions: Tensor, priors: Sequence[FloatArray], *, closed: bool = True
+) -> list[Terms]:
     """Costs of every puzzle of a batch, from its relations and seam priors (2, N, N, F).
+
+    positions  (B, N, P) logits of pieces at positions
+    closed     every position has its piece, and every piece its position
 
     A seam is explained from both sides, so its cost is the sum of both
     negative log-probabilities.
@@ -76,15 +160,20 @@ def terms_of(relations: Relations, priors: Sequence[FloatArray]) -> list[Terms]:
     sides = [
         relations.side_logits(direction).log_softmax(dim=2).clamp_min(FLOOR)
         for direction in Direction
-    ]  # each (B, N, N + 1)
-    right = -(sides[Direction.RIGHT][..., :-1] + sides[Direction.LEFT][..., :-1].mT)
-    down = -(sides[Direction.DOWN][..., :-1] + sides[Direction.UP][..., :-1].mT)
-    border = -torch.stack([side[..., -1] for side in sides], dim=2)  # (B, N, 4)
-    position = -_balanced(relations.position).clamp_min(FLOOR)
+    ]  # each (B, N, N + 2)
+    right = -(sides[Direction.RIGHT][..., :-2] + sides[Direction.LEFT][..., :-2].mT)
+    down = -(sides[Direction.DOWN][..., :-2] + sides[Direction.UP][..., :-2].mT)
+    absent, border = (
+        -torch.stack([side[..., end] for side in sides], dim=2) for end in (-2, -1)
+    )  # (B, N, 4)
+    places = _balanced(positions) if closed else positions.log_softmax(dim=2)
+    position = -places.clamp_min(FLOOR)
+    turn = -relations.turn.log_softmax(dim=2).clamp_min(FLOOR)
     return [
         Terms(
             *(np.asarray(t[b].double()) for t in (position, right, down, border)),
             *-prior[..., :2].sum(axis=-1, dtype=np.float64),
+            *(np.asarray(t[b].double()) for t in (absent, relations.stray, turn)),
         )
         for b, prior in enumerate(priors)
     ]

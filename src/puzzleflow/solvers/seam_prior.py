@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from puzzleflow.core.types import ByteArray, FloatArray
-from puzzleflow.solvers.compatibility import seam_costs
+from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
 
 SHARPNESS = 10.0  # log-probabilities are softmaxes of -SHARPNESS × relative cost
 FLOOR = -40.0
@@ -23,7 +23,11 @@ def seam_prior(pieces: ByteArray) -> FloatArray:
     Per pair: log-probability among all candidates of the first piece, the same of
     the second, and the cost relative to the puzzle's median. The diagonal is zero.
     """
-    costs = seam_costs("alpha", pieces)
+    return prior_of(seam_costs("alpha", pieces))
+
+
+def prior_of(costs: SeamCosts) -> FloatArray:
+    """The same from costs that are known already."""
     return np.stack([_features(costs.right), _features(costs.down)])
 
 

@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
-from puzzleflow.storage.fragment_set import FragmentSet
 
 
 class Source(ABC):

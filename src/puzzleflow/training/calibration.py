@@ -8,48 +8,55 @@ truth shows. Exact for small grids, sampled for larger ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from puzzleflow.core.assignment import invert
-from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.grid import Direction
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search import posterior
 from puzzleflow.search.posterior import Posterior
-from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
+from puzzleflow.solvers.relational_energy import WEIGHTS, EnergyWeights, Parts
+
+LOWEST = np.array([-np.inf if name in ("gap", "aside") else 0.0 for name in WEIGHTS])
 
 
-def observed(terms: Terms, position_of: IntArray, grid: Grid) -> FloatArray:
-    """(4,) position, pair, border and colour cost of one layout, before weighting."""
-    piece_at = invert(position_of)
-    rights = piece_at[grid.neighbours(Direction.RIGHT)]
-    downs = piece_at[grid.neighbours(Direction.DOWN)]
-    return np.array(
-        [
-            terms.position[np.arange(len(position_of)), position_of].sum(),
-            terms.right[*rights.T].sum() + terms.down[*downs.T].sum(),
-            sum(terms.border[piece_at[grid.on_frame(d)], d].sum() for d in Direction),
-            terms.colour_right[*rights.T].sum() + terms.colour_down[*downs.T].sum(),
-        ]
+@dataclass(frozen=True, eq=False)
+class Example:
+    """The parts of a puzzle's energy, and the true layout.
+
+    candidate_at  (P,) the candidate at every position; which of several empty
+                  places lies where makes no difference
+    """
+
+    parts: Parts
+    candidate_at: IntArray
+
+
+def observed(example: Example) -> FloatArray:
+    """(F,) what each weight multiplies in the true layout."""
+    parts, at = example.parts, example.candidate_at
+    rights = at[parts.grid.neighbours(Direction.RIGHT)]
+    downs = at[parts.grid.neighbours(Direction.DOWN)]
+    placed: FloatArray = parts.unary[:, at, np.arange(len(at))].sum(axis=1)
+    across: FloatArray = parts.right[:, rights[:, 0], rights[:, 1]].sum(axis=1)
+    along: FloatArray = parts.down[:, downs[:, 0], downs[:, 1]].sum(axis=1)
+    return placed + across + along
+
+
+def expected(parts: Parts, belief: Posterior) -> FloatArray:
+    """(F,) the same as the posterior expects it."""
+    pairs = (
+        (parts.unary, belief.position_prob),
+        (parts.right, belief.right_prob),
+        (parts.down, belief.down_prob),
     )
-
-
-def expected(terms: Terms, belief: Posterior, grid: Grid) -> FloatArray:
-    """(4,) the same costs as the posterior expects them."""
-    border = sum(
-        (belief.position_prob[:, grid.on_frame(d)].sum(axis=1) * terms.border[:, d]).sum()
-        for d in Direction
-    )
-    right, down = belief.right_prob, belief.down_prob
-    pair = (right * terms.right).sum() + (down * terms.down).sum()
-    colour = (right * terms.colour_right).sum() + (down * terms.colour_down).sum()
-    return np.array([(belief.position_prob * terms.position).sum(), pair, border, colour])
+    total: FloatArray = np.sum([np.tensordot(part, prob, axes=2) for part, prob in pairs], axis=0)
+    return total
 
 
 def fit_weights(
-    terms: Sequence[Terms],
-    truths: Sequence[IntArray],
-    grid: Grid,
+    examples: Sequence[Example],
     *,
     initial: EnergyWeights | None = None,
     ridge: float = 0.05,
@@ -57,34 +64,34 @@ def fit_weights(
     seed: int = 0,
     report: Callable[[int, EnergyWeights, float], None] | None = None,
 ) -> EnergyWeights:
-    """Maximum-likelihood weights, never below zero, by sign-adaptive steps (Rprop).
+    """Maximum-likelihood weights by sign-adaptive steps (Rprop); all but constants from 0 up.
 
     ``ridge`` pulls them towards ``initial``: where nearly every puzzle is solved,
-    the likelihood alone would sharpen the posterior without end.
+    the likelihood alone would sharpen the posterior without end. Weights of terms
+    that no example has stay as they are.
     """
-    start = np.array(list((initial or EnergyWeights()).to_dict().values()))
+    start = (initial or EnergyWeights()).vector
     weights = start.copy()
     step = 0.25 * np.maximum(weights, 0.1)
-    shown = np.mean(
-        [observed(t, truth, grid) for t, truth in zip(terms, truths, strict=True)], axis=0
-    )
-    previous = np.zeros(4)
+    shown = np.mean([observed(example) for example in examples], axis=0)
+    previous = np.zeros_like(weights)
     for number in range(rounds):
-        current = EnergyWeights(*weights.tolist())
+        current = EnergyWeights.of(weights)
         wanted = np.mean(
             [
-                expected(t, posterior(t.energy(grid, current), seed=seed + index), grid)
-                for index, t in enumerate(terms)
+                expected(example.parts, posterior(example.parts.energy(current), seed=seed + index))
+                for index, example in enumerate(examples)
             ],
             axis=0,
         )
         gradient = wanted - shown - ridge * (weights - start)  # of the mean log-likelihood
+        gradient[np.abs(gradient) < 1e-9] = 0.0
         agreed = np.sign(gradient) * np.sign(previous)
         step = step * np.where(agreed > 0, 1.3, np.where(agreed < 0, 0.5, 1.0))
-        weights = np.maximum(0.0, weights + np.sign(gradient) * step)
+        weights = np.maximum(LOWEST, weights + np.sign(gradient) * step)
         previous = gradient
         if report:
             report(number, current, float(np.abs(gradient).max()))
-        if step.max() < 0.004:
+        if step[gradient != 0].max(initial=0.0) < 0.004:
             break
-    return EnergyWeights(*weights.tolist())
+    return EnergyWeights.of(weights)

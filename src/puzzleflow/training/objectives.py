@@ -11,19 +11,25 @@ from puzzleflow.models.relational import Relations
 
 
 def neighbour_targets(position_of: Tensor, grid: Grid, direction: Direction) -> Tensor:
-    """(B, N) piece → the piece in ``direction`` of it, or N where the frame is."""
+    """(B, N) piece → the piece in ``direction`` of it, N if that is not there, N + 1 on the frame.
+
+    Pieces that belong nowhere (position -1) have none of the given pieces as a neighbour.
+    """
     (B, N), device = position_of.shape, position_of.device
-    piece_at = torch.empty_like(position_of)
-    piece_at.scatter_(1, position_of, torch.arange(N, device=device).expand(B, N))
-    towards = torch.full((N,), N, device=device)  # position → neighbouring position
+    P = grid.num_pieces
+    towards = torch.full((P + 1,), P + 1, device=device)  # position → position, P + 1: frame
     pairs = torch.from_numpy(grid.neighbours(direction).copy()).to(device)
     towards[pairs[:, 0]] = pairs[:, 1]
-    padded = torch.cat([piece_at, piece_at.new_full((B, 1), N)], dim=1)  # (B, N + 1)
-    return padded.gather(1, towards[position_of])
+    towards[P] = P  # nowhere
+    place = torch.where(position_of < 0, P, position_of)
+    piece_at = position_of.new_full((B, P + 2), N)  # N: nobody
+    piece_at.scatter_(1, place, torch.arange(N, device=device).expand(B, N))
+    piece_at[:, P], piece_at[:, P + 1] = N, N + 1
+    return piece_at.gather(1, towards[place])
 
 
 def side_loss(relations: Relations, position_of: Tensor, grid: Grid) -> Tensor:
-    """Mean cross-entropy of "who lies beyond this side", over all sides of all pieces."""
+    """Mean cross-entropy of "what lies beyond this side", over all sides of all pieces."""
     losses = [
         F.cross_entropy(
             relations.side_logits(direction).flatten(0, 1),
@@ -35,24 +41,50 @@ def side_loss(relations: Relations, position_of: Tensor, grid: Grid) -> Tensor:
 
 
 def position_loss(logits: Tensor, position_of: Tensor) -> Tensor:
-    """Cross-entropy both ways: each piece its position, each position its piece."""
-    piece_at = position_of.argsort(dim=1)
+    """Cross-entropy both ways, (B, N, P): each piece its position, each position its piece.
+
+    Pieces at -1 belong nowhere, and positions without a piece have none: both say nothing.
+    """
+    puzzle, piece = (position_of >= 0).nonzero(as_tuple=True)
+    if not len(puzzle):
+        return logits.sum() * 0.0
+    position = position_of[puzzle, piece]
     return 0.5 * (
-        F.cross_entropy(logits.flatten(0, 1), position_of.flatten())
-        + F.cross_entropy(logits.transpose(1, 2).flatten(0, 1), piece_at.flatten())
+        F.cross_entropy(logits[puzzle, piece], position)
+        + F.cross_entropy(logits[puzzle, :, position], piece)
     )
 
 
 def relational_loss(
-    in_context: Relations, isolated: Relations, position_of: Tensor, grid: Grid
+    in_context: Relations,
+    isolated: Relations,
+    positions: Tensor,
+    position_of: Tensor,
+    grid: Grid,
+    *,
+    closed: bool = True,
+    turned: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """The terms and their weighted sum ``loss``."""
-    side = side_loss(in_context, position_of, grid)
-    pair = side_loss(isolated, position_of, grid)
-    position = position_loss(in_context.position, position_of)
-    return {
-        "loss": side + 0.4 * pair + 0.4 * position,
-        "side": side,
-        "pair": pair,
-        "position": position,
+    """The terms and their weighted sum ``loss``.
+
+    positions  (B, N, P) logits of pieces at positions
+    closed     no piece can be foreign
+    turned     (B,) quarter turns of each whole puzzle, where some are turned:
+               where a piece lies in a turned picture is not asked
+    """
+    terms = {
+        "side": side_loss(in_context, position_of, grid),
+        "pair": side_loss(isolated, position_of, grid),
     }
+    asked = position_of
+    if turned is not None:
+        asked = torch.where((turned == 0)[:, None], position_of, -1)
+        told = turned[:, None].expand(position_of.shape)
+        terms["turn"] = F.cross_entropy(in_context.turn.flatten(0, 1), told.flatten())
+    terms["position"] = position_loss(positions, asked)
+    if not closed:
+        foreign = (position_of < 0).float()
+        terms["stray"] = F.binary_cross_entropy_with_logits(in_context.stray, foreign)
+    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.8}
+    loss = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
+    return {"loss": loss, **terms}

@@ -3,50 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from puzzleflow.core.assignment import invert
+from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_seed
-from puzzleflow.core.types import IntArray
 from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.generation.erosion import erosion_model
+from puzzleflow.generation.opening import opened
 from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
 from puzzleflow.solvers.relational import relate
-from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
-from puzzleflow.training.calibration import fit_weights
+from puzzleflow.solvers.relational_energy import EnergyWeights
+from puzzleflow.solvers.relational_open import open_terms
+from puzzleflow.training.calibration import Example, fit_weights
 from puzzleflow.training.state import load_state, under
 
 
 def cut_puzzles(
-    pictures: Sequence[Path], grid: Grid, erosion: str, seed: int, num_puzzles: int
+    pictures: Sequence[Path], grid: Grid, erosions: Sequence[str], seed: int, num_puzzles: int
 ) -> list[Puzzle]:
-    """One puzzle a picture, cut as a GAP data set is; pictures repeat if they must."""
+    """One puzzle a picture, cut as a GAP data set is; pictures repeat if they must.
+
+    The erosions take turns.
+    """
     if not pictures:
         raise InputError("no pictures to cut puzzles from")
-    model = erosion_model(erosion)
+    models = [erosion_model(erosion) for erosion in erosions]
     return [
-        cut_puzzle(read_picture(path), grid, model, child_seed(seed, "puzzle", index))
+        cut_puzzle(
+            read_picture(path), grid, models[index % len(models)], child_seed(seed, "puzzle", index)
+        )
         for index, path in enumerate(islice(cycle(pictures), num_puzzles))
     ]
 
 
+OPEN = (
+    Conditions(missing=1),
+    Conditions(missing=3),
+    Conditions(foreign=2),
+    Conditions(missing=2, foreign=2),
+)  # what the open world is fitted on, in turns
+
+
 def solved(
-    terms: Sequence[Terms], truths: Sequence[IntArray], grid: Grid, weights: EnergyWeights
+    network: RelationalNet, puzzles: Sequence[Puzzle], weights: EnergyWeights
 ) -> dict[str, float]:
     """PA, AA and SRA of the layouts of lowest energy."""
-    layouts = [minimise(t.energy(grid, weights), seed=k)[0] for k, t in enumerate(terms)]
-    scores = score(np.stack([layout.position_of for layout in layouts]), np.stack(truths), grid)
+    grid = puzzles[0].grid
+    layouts = [
+        minimise(relate(network, [puzzle])[0].energy(grid, weights), seed=index)[0].position_of
+        for index, puzzle in enumerate(puzzles)
+    ]
+    truths = [puzzle.truth for puzzle in puzzles if puzzle.truth is not None]
+    scores = score(np.stack(layouts), np.stack(truths), grid)
     return {
         "PA": round(scores.perfect_accuracy, 4),
         "AA": round(scores.absolute_accuracy, 4),
@@ -62,6 +84,56 @@ def averaged_network(state: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
     return network.eval(), values
 
 
+def closed_examples(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Example]:
+    """Closed puzzles for the fit."""
+    return [
+        Example(relate(network, [puzzle])[0].parts(puzzle.grid), invert(puzzle.truth))
+        for puzzle in puzzles
+        if puzzle.truth is not None
+    ]
+
+
+def open_examples(network: RelationalNet, puzzles: Sequence[Puzzle], seed: int) -> list[Example]:
+    """The same puzzles under the conditions of ``OPEN``, each with strangers of the next."""
+    examples = []
+    for index, puzzle in enumerate(puzzles):
+        conditions = OPEN[(index + index // len(OPEN)) % len(OPEN)]  # with every erosion
+        stranger = puzzles[(index + 1) % len(puzzles)]
+        whole = opened(puzzle, conditions, child_seed(seed, index), [stranger])
+        assert whole.truth is not None
+        terms, num_empty = open_terms(network, whole.without_truth())
+        placed = np.flatnonzero(whole.truth >= 0)
+        at = np.full(puzzle.grid.num_pieces, -1, dtype=np.int64)
+        at[whole.truth[placed]] = placed
+        at[at < 0] = whole.num_pieces + np.arange(np.count_nonzero(at < 0))
+        examples.append(Example(terms.parts(puzzle.grid, num_empty), at))
+    return examples
+
+
+def fitted_turn(network: RelationalNet, puzzles: Sequence[Puzzle], weights: EnergyWeights) -> float:
+    """How much the network's idea of what is upright counts, by likelihood.
+
+    Every puzzle is laid in all four ways in which it may be turned as a whole; only the
+    first is upright.
+    """
+    from scipy.optimize import minimize_scalar
+
+    laid, said = np.zeros((2, len(puzzles), 4))
+    for index, puzzle in enumerate(puzzles):
+        for turn in range(4):
+            grid = Grid(puzzle.grid.cols, puzzle.grid.rows) if turn % 2 else puzzle.grid
+            turned = Puzzle(np.rot90(puzzle.pieces, turn, (1, 2)).copy(), grid)
+            (terms,) = relate(network, [turned])
+            laid[index, turn] = minimise(terms.energy(grid, weights), seed=index)[0].energy or 0.0
+            said[index, turn] = terms.turn[:, 0].sum()
+
+    def cost(weight: float) -> float:
+        total = laid + weight * said
+        return float((total[:, 0] + np.logaddexp.reduce(-total, axis=1)).mean())
+
+    return float(minimize_scalar(cost, bounds=(0.0, 3.0), method="bounded").x)
+
+
 def pack_relational(
     state: str | Path,
     validation: Mapping[Grid, Sequence[Puzzle]],
@@ -75,23 +147,29 @@ def pack_relational(
     """
     network, values = averaged_network(state)
     weights: EnergyWeights | None = None  # each grid starts from the one before
-    energy: dict[str, dict[str, float]] = {}
+    energy: dict[str, dict[str, dict[str, float]]] = {"closed": {}, "open": {}}
     figures: dict[str, dict[str, float]] = {}
     for grid, puzzles in validation.items():
-        terms = [t for puzzle in puzzles for t in relate(network, [puzzle])]
-        truths = [puzzle.truth for puzzle in puzzles if puzzle.truth is not None]
-        half = len(terms) // 2
-        weights = fit_weights(
-            terms[:half],
-            truths[:half],
-            grid,
-            initial=weights,
-            rounds=25 if is_exact_size(grid) else 10,
-            report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
-        )
-        energy[str(grid)] = weights.to_dict()
-        figures[str(grid)] = solved(terms[half:], truths[half:], grid, weights)
-        report(f"{grid}: {weights} gives {figures[str(grid)]}")
+        half = len(puzzles) // 2
+        rounds = 25 if is_exact_size(grid) else 10
+        for world, examples in (
+            ("closed", closed_examples(network, puzzles[:half])),
+            ("open", open_examples(network, puzzles[:half], seed=0)),
+        ):
+            weights = fit_weights(
+                examples,
+                initial=weights,
+                rounds=rounds,
+                report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
+            )
+            energy[world][str(grid)] = weights.to_dict()
+        closed = EnergyWeights(**energy["closed"][str(grid)])
+        turn = fitted_turn(network, puzzles[:half], closed)
+        weights = replace(weights or closed, turn=turn)
+        for fitted in energy.values():
+            fitted[str(grid)]["turn"] = turn
+        figures[str(grid)] = solved(network, puzzles[half:], closed)
+        report(f"{grid}: {closed} gives {figures[str(grid)]}")
     described = {
         "kind": "relational",
         "network": network.config.to_dict(),

@@ -12,10 +12,15 @@ from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.checkpoint import load_weights, restore
-from puzzleflow.models.relational import RelationalConfig, RelationalNet
+from puzzleflow.models.relational import RelationalConfig, RelationalNet, Relations
 from puzzleflow.training.objectives import neighbour_targets, relational_loss
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
+
+GRIDS = {
+    "2x2": 0.04, "3x3": 0.4, "4x4": 0.14, "5x5": 0.22, "6x6": 0.05,
+    "2x3": 0.03, "3x2": 0.03, "3x4": 0.03, "4x3": 0.03, "4x5": 0.03,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,16 @@ class RelationalTraining(Trainable):
     def wants(self, config: RelationalConfig) -> StreamConfig:
         return StreamConfig(
             piece_px=config.piece_px,
-            grids={"2x2": 0.05, "3x3": 0.5, "4x4": 0.2, "5x5": 0.2, "6x6": 0.05},
+            grids=GRIDS,
             with_prior=True,
+            square_share=0.15,
+            widest_gap=0.2,
+            wide_share=0.45,
+            worn_share=0.2,
+            object_share=0.12,
+            open_share=0.45,
+            hidden_share=0.25,
+            turned_share=0.22,
         )
 
     def network(self, config: RelationalConfig) -> RelationalNet:
@@ -44,12 +57,27 @@ class RelationalTraining(Trainable):
         return restore(network, weights, path)
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        in_context, isolated = network(batch.pixels(), batch.prior, batch.grid)
-        return relational_loss(in_context, isolated, batch.position_of, batch.grid)
+        return _related(network, batch)[1]
 
     def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
         """By grid; the score is minus the mean loss over the grids."""
         return _by_grid(network, list(batches))
+
+
+def _related(network: nn.Module, batch: Batch) -> tuple[Relations, dict[str, Tensor]]:
+    """What the network says of a batch, and its losses."""
+    in_context, isolated = network(batch.pixels(), batch.prior, batch.world)
+    plain: Any = network
+    terms = relational_loss(
+        in_context,
+        isolated,
+        plain.positions(in_context, batch.grid),
+        batch.position_of,
+        batch.grid,
+        closed=batch.world.closed,
+        turned=batch.turned,
+    )
+    return in_context, terms
 
 
 def _by_grid(network: nn.Module, batches: list[Batch]) -> dict[str, Any]:
@@ -67,14 +95,14 @@ def validate_relations(network: nn.Module, batches: list[Batch], grid: Grid) -> 
     """Loss, share of sides whose neighbour (or frame) comes first, share of pieces likewise."""
     loss, side_hits, place_hits = 0.0, 0, 0
     for batch in batches:
-        in_context, isolated = network(batch.pixels(), batch.prior, grid)
-        terms = relational_loss(in_context, isolated, batch.position_of, grid)
+        in_context, terms = _related(network, batch)
         loss += float(terms["loss"]) * len(batch)
         for direction in Direction:
             targets = neighbour_targets(batch.position_of, grid, direction)
             hits = in_context.side_logits(direction).argmax(dim=2) == targets
             side_hits += int(hits.sum())
-        place_hits += int((in_context.position.argmax(dim=2) == batch.position_of).sum())
+        places = network.positions(in_context, grid).argmax(dim=2)  # type: ignore[operator]
+        place_hits += int((places == batch.position_of).sum())
     puzzles = sum(len(batch) for batch in batches)
     pieces = puzzles * grid.num_pieces
     return {

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 from PIL import Image
+from scipy.ndimage import distance_transform_edt
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
-from puzzleflow.core.types import ByteArray, FloatArray, IntArray
+from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.models.relational import World
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.banks import MaskBank, PictureBank
+from puzzleflow.training.objects import laid_on_ground, object_mask
+from puzzleflow.training.wear import recoloured, worn
+
+Cut = tuple[ByteArray, IntArray]  # pieces (N, 4, px, px) and the positions where they belong
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,9 @@ class Batch:
     grid: Grid
     prior: Tensor | None = None  # (B, 2, N, N, F) where a network wants the seam prior
     number: int = 0  # its place in the stream
+    closed: bool = True  # every piece is there, and no other; else truth may hold -1
+    hidden: bool = False  # the grid is not told
+    turned: Tensor | None = None  # (B,) quarter turns of whole puzzles, where some are turned
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -39,6 +49,11 @@ class Batch:
     def pixels(self) -> Tensor:
         """(B, N, 4, px, px) float in [0, 1]."""
         return self.pieces.float().div_(255)
+
+    @property
+    def world(self) -> World:
+        """What a network is told before it looks."""
+        return World(None if self.hidden else self.grid, self.closed)
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,15 @@ class StreamConfig:
     widest_gap: float = 0.12  # of those, as a share of the piece
     with_prior: bool = False  # compute the seam prior of every puzzle
     plain_share: float = 0.2  # puzzles cut exactly as data sets are: centre crop, no changes
+    wide_share: float = 0.0  # puzzles whose outlines are moved inward
+    deepest: float = 0.16  # of those, as a share of the piece
+    worn_share: float = 0.0  # pictures blurred a little or compressed
+    object_share: float = 0.0  # pictures of one object laid on plain ground
+    open_share: float = 0.0  # batches with pieces missing or foreign
+    most_missing: float = 0.35
+    most_foreign: float = 0.3
+    hidden_share: float = 0.0  # batches whose grid is not told
+    turned_share: float = 0.0  # batches in which whole puzzles are turned
 
 
 class NumberedBatches(IterableDataset[Batch]):
@@ -101,7 +125,49 @@ class PuzzleStream(NumberedBatches):
         rng = child_rng(self.seed, "batch", number)
         grid = self.grids[rng.choice(len(self.grids), p=self._shares)]
         size = max(1, self.config.pieces_per_batch // grid.num_pieces)
-        return self._collated([self._puzzle(grid, rng) for _ in range(size)], grid, number)
+        turns = None
+        if rng.random() < self.config.turned_share:
+            turns = rng.integers(4, size=size)
+        missing, foreign = self._condition(grid, rng)
+        puzzles = [
+            self._opened(self._puzzle(grid, rng, turn=turn), missing, foreign, grid, rng)
+            for turn in (turns.tolist() if turns is not None else [0] * size)
+        ]
+        return replace(
+            self._collated(puzzles, grid, number),
+            closed=not (missing or foreign),
+            hidden=bool(rng.random() < self.config.hidden_share),
+            turned=None if turns is None else torch.from_numpy(turns),
+        )
+
+    def _condition(self, grid: Grid, rng: np.random.Generator) -> tuple[int, int]:
+        """How many pieces of every puzzle of a batch are missing, and how many are foreign."""
+        if rng.random() >= self.config.open_share:
+            return 0, 0
+        missing, foreign = (
+            rng.binomial(grid.num_pieces, rng.uniform(0, most)) if rng.random() < 0.7 else 0
+            for most in (self.config.most_missing, self.config.most_foreign)
+        )
+        return min(missing, grid.num_pieces - 1), foreign
+
+    def _opened(
+        self,
+        puzzle: Cut,
+        missing: int,
+        foreign: int,
+        grid: Grid,
+        rng: np.random.Generator,
+    ) -> Cut:
+        """``puzzle`` with its last pieces gone and pieces of another picture come in."""
+        pieces, position_of = puzzle
+        pieces, position_of = pieces[missing:], position_of[missing:]
+        if foreign:
+            others, _ = self._puzzle(grid, rng)
+            pieces = np.concatenate([pieces, others[:foreign]])
+            position_of = np.concatenate([position_of, np.full(foreign, -1)])
+            order = rng.permutation(len(pieces))
+            pieces, position_of = pieces[order], position_of[order]
+        return pieces, position_of
 
     def validation(self, grid: Grid, num_puzzles: int, batch_size: int = 16) -> Iterator[Batch]:
         """Fixed puzzles, one a picture in order, cut as data sets are."""
@@ -115,12 +181,14 @@ class PuzzleStream(NumberedBatches):
             )
 
     def _puzzle(
-        self, grid: Grid, rng: np.random.Generator, picture: int | None = None
-    ) -> tuple[ByteArray, IntArray]:
+        self, grid: Grid, rng: np.random.Generator, picture: int | None = None, turn: int = 0
+    ) -> Cut:
         """Pieces (N, 4, px, px) and their positions; a given ``picture`` is cut as it is."""
         px = self.config.piece_px
         if picture is None:
-            canvas = self._canvas(grid, int(rng.integers(len(self.pictures))), rng)
+            upright = Grid(grid.cols, grid.rows) if turn % 2 else grid
+            canvas = self._canvas(upright, int(rng.integers(len(self.pictures))), rng)
+            canvas = np.rot90(canvas, turn)
             square = rng.random() < self.config.square_share
         else:
             canvas = self._canvas(grid, picture % len(self.pictures), None)
@@ -132,6 +200,8 @@ class PuzzleStream(NumberedBatches):
             if square
             else self.masks.draw(grid.num_pieces, px, rng)
         )  # (N, px, px)
+        if picture is None and not square and rng.random() < self.config.wide_share:
+            alpha = _moved_inward(alpha, rng.uniform(0, self.config.deepest * px), rng)
         colour = cells * (alpha[:, None].astype(np.uint16) + 1) >> 8
         by_position = np.concatenate([colour.astype(np.uint8), alpha[:, None]], axis=1)
         position_of = rng.permutation(grid.num_pieces)
@@ -140,9 +210,13 @@ class PuzzleStream(NumberedBatches):
     def _canvas(self, grid: Grid, picture: int, rng: np.random.Generator | None) -> ByteArray:
         """(R·px, C·px, 3): the centred crop without ``rng``, else any crop, flip and tone."""
         pixels = self.pictures[picture]
-        height, width = pixels.shape[:2]
         share, stretch, down, along = 1.0, 1.0, 0.5, 0.5
         changed = rng is not None and rng.random() >= self.config.plain_share
+        if rng is not None and rng.random() < self.config.object_share and self._objects:
+            picture, mask = self._objects[rng.integers(len(self._objects))]
+            pixels = laid_on_ground(self.pictures[picture], mask, len(pixels), rng)
+            changed = False
+        height, width = pixels.shape[:2]
         if rng is not None and changed:
             share = rng.uniform(self.config.smallest_crop, 1.0)
             stretch = np.exp(rng.uniform(-0.15, 0.15))
@@ -151,6 +225,8 @@ class PuzzleStream(NumberedBatches):
         crop_h, crop_w = unit * grid.rows, unit * grid.cols * stretch
         top, left = down * (height - crop_h), along * (width - crop_w)
         px = self.config.piece_px
+        if changed and rng is not None and rng.random() < self.config.worn_share:
+            pixels = worn(pixels, rng)
         image = Image.fromarray(pixels).resize(
             (grid.cols * px, grid.rows * px),
             Image.Resampling.BILINEAR,
@@ -161,11 +237,15 @@ class PuzzleStream(NumberedBatches):
             return canvas
         if rng.random() < 0.5:
             canvas = canvas[:, ::-1]
-        return _recoloured(canvas, rng)
+        return recoloured(canvas, rng)
 
-    def _collated(
-        self, puzzles: list[tuple[ByteArray, IntArray]], grid: Grid, number: int = 0
-    ) -> Batch:
+    @cached_property
+    def _objects(self) -> list[tuple[int, BoolArray]]:
+        """Pictures of one object on plain ground, with the object's mask."""
+        masks = ((index, object_mask(self.pictures[index])) for index in range(len(self.pictures)))
+        return [(index, mask) for index, mask in masks if mask is not None]
+
+    def _collated(self, puzzles: list[Cut], grid: Grid, number: int = 0) -> Batch:
         pieces, truths = zip(*puzzles, strict=True)
         prior = None
         if self.config.with_prior:
@@ -187,6 +267,16 @@ class PuzzleStream(NumberedBatches):
         return alpha
 
 
+def _moved_inward(alpha: ByteArray, depth: float, rng: np.random.Generator) -> ByteArray:
+    """(N, px, px) outlines about ``depth`` pixels further in, as long as a quarter is left."""
+    moved = np.empty_like(alpha)
+    for index, mask in enumerate(alpha):
+        inside = distance_transform_edt(np.pad(mask > 127, 1))[1:-1, 1:-1]
+        edge = min(depth * rng.uniform(0.7, 1.3), np.quantile(inside, 0.75))
+        moved[index] = np.clip((inside - edge) * 255, 0, 255)
+    return moved
+
+
 def _straight(pieces: ByteArray) -> ByteArray:
     """(N, 4, px, px) premultiplied with soft alpha → (N, px, px, 4) with binary alpha."""
     alpha = pieces[:, 3:].astype(np.float32)
@@ -194,23 +284,6 @@ def _straight(pieces: ByteArray) -> ByteArray:
     colour = np.where(solid, pieces[:, :3] * (255 / np.maximum(alpha, 1)), 0)
     straight = np.concatenate([colour.clip(0, 255), solid * 255.0], axis=1).round()
     return straight.astype(np.uint8).transpose(0, 2, 3, 1)
-
-
-def _recoloured(canvas: ByteArray, rng: np.random.Generator) -> ByteArray:
-    """One gentle change of tone for the whole picture: pieces stay consistent."""
-    if rng.random() < 0.4:
-        return canvas
-    gamma = np.exp(rng.uniform(-0.25, 0.25))
-    gain, lift = rng.uniform(0.8, 1.15), rng.uniform(-0.06, 0.06)
-    tint = 1 + rng.uniform(-0.06, 0.06, size=3)
-    ramp = np.linspace(0, 1, 256) ** gamma * gain + lift
-    tables: FloatArray = ramp[:, None] * tint  # (256, 3)
-    table = (np.clip(tables, 0, 1) * 255).astype(np.uint8)
-    recoloured = np.stack([table[:, c][canvas[..., c]] for c in range(3)], axis=-1)
-    if rng.random() < 0.12:  # like a print or a photograph
-        grey = recoloured @ np.array([0.299, 0.587, 0.114])
-        return np.repeat(grey.astype(np.uint8)[..., None], 3, axis=2)
-    return recoloured
 
 
 def stream_loader(stream: NumberedBatches, num_workers: int = 0) -> DataLoader[Batch]:

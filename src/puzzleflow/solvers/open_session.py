@@ -1,0 +1,233 @@
+"""Solving where pieces may be missing, foreign or turned, or the grid is not known.
+
+What is not known of the whole (grid, turns) becomes a *hypothesis* each; within a
+hypothesis a layout is a layout of the pieces and some empty places, searched and
+weighed like any other. The answer is the best layout of the likeliest hypothesis;
+its confidence is averaged over all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from puzzleflow.core.assignment import check_pins
+from puzzleflow.core.errors import CannotSolve, InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Layout, Solution
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.search import minimise, posterior
+from puzzleflow.search.energy import Energy
+from puzzleflow.search.posterior import Posterior
+
+CLEAR = 12.0  # hypotheses whose best layout costs so much more say nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """What the whole may be: a grid, turns of the pieces, and the energy of layouts then.
+
+    energy  of the N pieces and some empty places, in this order
+    cost    of the hypothesis itself: minus the log of its prior probability
+    """
+
+    grid: Grid
+    turns: IntArray  # (N,)
+    energy: Energy
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """The best layouts under one hypothesis, and what is believed then."""
+
+    hypothesis: Hypothesis
+    layouts: list[Layout]  # of pieces; their energies include the hypothesis' cost
+    belief: Posterior
+
+    @property
+    def cost(self) -> float:
+        return float(self.layouts[0].energy or 0.0)
+
+
+class OpenSession:
+    """One puzzle of the open world, prepared.
+
+    grid    the grid where it is known: pins are placements on it
+    turned  pieces may be turned, so that answers tell turns
+    """
+
+    def __init__(
+        self,
+        hypotheses: Sequence[Hypothesis],
+        solver: str,
+        *,
+        num_pieces: int,
+        grid: Grid | None,
+        turned: bool,
+        prepare_s: float = 0.0,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.solver = solver
+        self.num_pieces = num_pieces
+        self.grid = grid
+        self.turned = turned
+        self.prepare_s = prepare_s
+
+    def solve(
+        self,
+        *,
+        seed: int,
+        pinned: Mapping[int, int] | None = None,
+        forbidden: Sequence[tuple[int, int]] = (),
+        num_alternatives: int = 0,
+    ) -> Solution:
+        """Lay the pieces; see :class:`~puzzleflow.solvers.base.Session`.
+
+        A pin to -1 says that a piece belongs nowhere.
+        """
+        started = time.perf_counter()
+        answers = sorted(
+            self._answers(seed, dict(pinned or {}), forbidden, num_alternatives),
+            key=lambda answer: answer.cost,
+        )
+        if not answers:
+            raise CannotSolve("no layout honours the pinned and forbidden placements together")
+        best = answers[0]
+        layouts = sorted(
+            (layout for answer in answers for layout in answer.layouts),
+            key=lambda layout: layout.energy or 0.0,
+        )
+        shares = _shares([answer.cost for answer in answers])
+        placed = self._mixed(answers, shares, best)  # (N, P + 1), the last column: aside
+        position_of = layouts[0].position_of
+        here = np.where(position_of < 0, best.hypothesis.grid.num_pieces, position_of)
+        grids: dict[Grid, float] = {}
+        for answer, share in zip(answers, shares.tolist(), strict=True):
+            grids[answer.hypothesis.grid] = grids.get(answer.hypothesis.grid, 0.0) + share
+        aside = sum(
+            share * _aside(answer.belief, self.num_pieces)
+            for answer, share in zip(answers, shares, strict=True)
+        )
+        return Solution(
+            position_of=position_of,
+            solver=self.solver,
+            seconds=self.prepare_s + time.perf_counter() - started,
+            energy=best.cost,
+            confidence=placed[np.arange(self.num_pieces), here],
+            seam_confidence=_seams(best, position_of, float(shares[0])),
+            position_prob=placed[:, :-1],
+            alternatives=tuple(layouts[:num_alternatives]),
+            grid=best.hypothesis.grid,
+            turns=best.hypothesis.turns if self.turned else None,
+            aside_prob=np.asarray(aside),
+            grid_prob=tuple(sorted(grids.items(), key=lambda item: -item[1])),
+        )
+
+    def _answers(
+        self,
+        seed: int,
+        pins: dict[int, int],
+        forbidden: Sequence[tuple[int, int]],
+        num_alternatives: int,
+    ) -> Iterator[_Answer]:
+        """One answer a hypothesis, but for those that are out of the question."""
+        lowest = np.inf
+        kept: list[tuple[Hypothesis, list[Layout], Energy]] = []
+        for hypothesis in self.hypotheses:
+            energy = self._constrained(hypothesis, pins, forbidden)
+            try:
+                found = minimise(energy, seed=seed)
+            except CannotSolve:
+                continue
+            kept.append((hypothesis, found, energy))
+            lowest = min(lowest, (found[0].energy or 0.0) + hypothesis.cost)
+        for hypothesis, found, energy in kept:
+            if (found[0].energy or 0.0) + hypothesis.cost > lowest + CLEAR:
+                continue
+            belief = posterior(energy, seed=seed, start=found[0])
+            if num_alternatives > 1:
+                found = minimise(energy, seed=seed, num_layouts=4 * num_alternatives)
+            layouts = list(islice(self._distinct(hypothesis, found), max(1, num_alternatives)))
+            yield _Answer(hypothesis, layouts, belief)
+
+    def _distinct(self, hypothesis: Hypothesis, layouts: Sequence[Layout]) -> Iterator[Layout]:
+        """Layouts of the pieces alone: which empty place lies where makes no difference."""
+        seen = set()
+        for layout in layouts:
+            position_of = layout.position_of[: self.num_pieces]
+            if (key := tuple(position_of.tolist())) not in seen:
+                seen.add(key)
+                yield Layout(
+                    position_of,
+                    energy=(layout.energy or 0.0) + hypothesis.cost,
+                    grid=hypothesis.grid,
+                    turns=hypothesis.turns if self.turned else None,
+                )
+
+    def _constrained(
+        self, hypothesis: Hypothesis, pins: dict[int, int], forbidden: Sequence[tuple[int, int]]
+    ) -> Energy:
+        if not pins and not forbidden:
+            return hypothesis.energy
+        if self.grid is None:
+            raise InputError("pins name cells of a grid, and the grid is not known")
+        aside = [piece for piece, position in pins.items() if position == -1]
+        laid = check_pins(
+            {piece: at for piece, at in pins.items() if at != -1}, self.num_pieces,
+            self.grid.num_pieces,
+        )  # fmt: skip
+        unary = hypothesis.energy.unary.copy()
+        for piece, position in laid.items():
+            kept = unary[piece, position]
+            unary[piece] = np.inf
+            unary[:, position] = np.inf
+            unary[piece, position] = kept
+        unary[aside] = np.inf
+        for piece, position in forbidden:
+            unary[piece, position] = np.inf
+        return hypothesis.energy.changed(unary)
+
+    def _mixed(self, answers: Sequence[_Answer], shares: FloatArray, best: _Answer) -> FloatArray:
+        """(N, P + 1) probabilities of placements on the best grid with the best turns."""
+        N, P = self.num_pieces, best.hypothesis.grid.num_pieces
+        mixed = np.zeros((N, P + 1))
+        for answer, share in zip(answers, shares, strict=True):
+            mixed[:, P] += share * _aside(answer.belief, N)
+            if answer.hypothesis.grid == best.hypothesis.grid:
+                same = answer.hypothesis.turns == best.hypothesis.turns  # (N,)
+                mixed[:, :P] += share * same[:, None] * answer.belief.position_prob[:N]
+        return mixed
+
+
+def _aside(belief: Posterior, num_pieces: int) -> FloatArray:
+    """(N,) the probability that each piece lies nowhere."""
+    aside: FloatArray = np.clip(1.0 - belief.position_prob[:num_pieces].sum(axis=1), 0.0, 1.0)
+    return aside
+
+
+def _shares(costs: Sequence[float]) -> FloatArray:
+    """Probabilities of hypotheses from the costs of their best layouts."""
+    weights = np.exp(min(costs) - np.array(costs))
+    shares: FloatArray = weights / weights.sum()
+    return shares
+
+
+def _seams(best: _Answer, position_of: IntArray, share: float) -> tuple[FloatArray, FloatArray]:
+    """Probability of each seam between two pieces; NaN beside an empty cell."""
+    grid = best.hypothesis.grid
+    piece_at = np.full(grid.num_pieces, -1)
+    placed = np.flatnonzero(position_of >= 0)
+    piece_at[position_of[placed]] = placed
+    cells = piece_at.reshape(grid.shape)
+    return tuple(
+        np.where((one < 0) | (other < 0), np.nan, share * prob[one, other])
+        for one, other, prob in (
+            (cells[:, :-1], cells[:, 1:], best.belief.right_prob),
+            (cells[:-1], cells[1:], best.belief.down_prob),
+        )
+    )  # type: ignore[return-value]
