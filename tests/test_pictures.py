@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,6 +203,25 @@ def test_pictures_are_listed_in_order_without_hidden_ones(tmp_path):
     assert found == ["a.jpg", "b.PNG", "sub/c.webp"]
     with pytest.raises(InputError, match="no such folder"):
         list_pictures(tmp_path / "gone")
+
+
+def test_a_subfolder_that_cannot_be_read_is_named_unless_hidden(tmp_path, monkeypatch):
+    for name in ("a.jpg", ".cache/b.png", "sub/c.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    closed = {tmp_path / ".cache"}
+    real = os.scandir
+
+    def scandir(path):
+        if Path(path) in closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert len(list_pictures(tmp_path)) == 2
+    closed.add(tmp_path / "sub")
+    with pytest.raises(InputError, match=r"cannot read .*/sub: Permission denied"):
+        list_pictures(tmp_path)
 
 
 def test_large_jpegs_may_be_decoded_smaller(tmp_path):

@@ -1,6 +1,8 @@
 """Names → import strings, for whatever kind of thing."""
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +14,13 @@ GROUP = "puzzleflow.test_things"
 
 @pytest.fixture
 def things() -> Registry:
-    return Registry("thing", GROUP, {"path": "os.path:join", "deep": "pathlib:Path.exists"})
+    return Registry(
+        "thing", GROUP, {"path": "os.path:join", "deep": "pathlib:Path.exists"}, files=True
+    )
 
 
 def test_an_import_string_may_go_below_a_class(things: Registry) -> None:
     import os.path
-    from pathlib import Path
 
     assert things.load("path") is os.path.join
     assert things.load("deep") is Path.exists
@@ -60,3 +63,33 @@ def test_a_broken_plugin_is_named(things: Registry, install, target: str) -> Non
     install("broken", GROUP, {"broken": target})
     with pytest.raises(InputError, match=r"thing 'broken' cannot be loaded from"):
         things.load("broken")
+
+
+def test_a_file_of_ones_own_is_run_as_it_is_now(things: Registry, tmp_path: Path) -> None:
+    file = tmp_path / "my thing.py"
+    name = f"{file}:Thing"
+    for value in (1, 2):
+        file.write_text(f"class Thing:\n    value = {value}\n")
+        assert things.load(name).value == value
+        assert sys.modules[things.load(name).__module__].__file__ == str(file)
+    assert name not in things.names()
+    file.write_text("raise AssertionError('names that come from data run no files')")
+    with pytest.raises(UnknownName):
+        replace(things, files=False).load(name)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file"),
+        ("class Thing(", "was never closed"),
+        ("import nowhere_at_all", "nowhere_at_all"),
+        ("other = 1", "has no attribute 'Thing'"),
+    ],
+)
+def test_a_broken_file_is_named(things: Registry, tmp_path: Path, content, reason: str) -> None:
+    file = tmp_path / "broken.py"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(InputError, match=rf"broken\.py:Thing' cannot be loaded .*{reason}"):
+        things.load(f"{file}:Thing")

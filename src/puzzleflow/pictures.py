@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -148,10 +149,13 @@ def list_pictures(folder: str | Path) -> list[Path]:
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in SUFFIXES
-        and path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
+
+    def refuse(error: OSError) -> NoReturn:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}") from error
+
+    found = []
+    for place, subfolders, names in os.walk(folder, onerror=refuse):
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        paths = [Path(place, name) for name in names if not name.startswith(".")]
+        found += [path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
+    return sorted(found)

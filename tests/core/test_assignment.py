@@ -78,17 +78,33 @@ def test_a_set_names_the_puzzle_that_is_wrong():
 
 
 @pytest.mark.parametrize(
-    "values", [[0, 1], [[0, 1, 2]], 0, [0.0, 1.0, 2.0], [True, False, True], ["a", "b", "c"], []]
+    "values",
+    [
+        [0, 1],
+        [[0, 1, 2]],
+        0,
+        [0.0, 1.5, 2.0],
+        [0, np.nan, 1],
+        [True, False, True],
+        ["a", "b", "c"],
+        [],
+    ],
 )
 def test_what_is_no_row_of_three_whole_numbers_is_refused(values):
     with pytest.raises(NotAPermutation):
         as_permutation(values, 3)
 
 
-@pytest.mark.parametrize("values", [[[0, 1], [0]], [[0, 1, 2]], [0, 1], [[0.0, 1.0]]])
+@pytest.mark.parametrize("values", [[[0, 1], [0]], [[0, 1, 2]], [0, 1], [[0.0, 1e300]]])
 def test_what_is_no_table_of_two_whole_numbers_is_refused(values):
     with pytest.raises(NotAPermutation):
         as_permutations(values, 2)
+
+
+def test_floats_that_are_whole_are_taken_for_what_they_mean():
+    checked = as_permutations(np.array([[2.0, 0.0, 1.0]], np.float32), 3)
+    assert checked.dtype == np.int64
+    assert checked.tolist() == [[2, 0, 1]]
 
 
 def test_the_result_is_a_copy_of_its_own():

@@ -102,7 +102,9 @@ class ReadingSession:
     def __init__(self, puzzle: Puzzle, solver: ReadingSolver) -> None:
         self.puzzle, self.solver = puzzle, solver
 
-    def solve(self, *, seed: int, pinned: Any = None, **_: Any) -> Solution:
+    def solve(self, *, seed: int, pinned: Any = None, **_: Any) -> Solution | None:
+        if self.solver.refuse == "silently":
+            return None
         position_of = self.puzzle.pieces[:, 0, 0, 0].astype(np.int64)
         position_of = (position_of + self.solver.shift) % len(position_of)
         if self.solver.wrong:

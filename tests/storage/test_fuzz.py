@@ -24,6 +24,7 @@ from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.open import open_puzzles
 from puzzleflow.storage.predictions import read_predictions, write_predictions
 from puzzleflow.storage.repair import RepairSource
+from puzzleflow.storage.solutions import read_solutions
 
 GRID = Grid(3, 3)
 ROUNDS = 60
@@ -181,7 +182,7 @@ def test_files_of_something_else(tmp_path, suffix):
     for start in starts:
         path = tmp_path / f"file{suffix}"
         path.write_bytes(start + rng.randbytes(300))
-        for read in (open_puzzles, read_predictions, read_layout, inspect_path):
+        for read in (open_puzzles, read_predictions, read_layout, read_solutions, inspect_path):
             with pytest.raises(PuzzleFlowError):
                 read(path)
 

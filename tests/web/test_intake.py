@@ -71,7 +71,7 @@ def refused(client: TestClient, kind: str, name: str, content: bytes) -> tuple[i
     answer = client.post(f"/api/workbenches/{kind}", files={field: (name, content)})
     assert len(client.app.state.service.workbenches) == 0  # type: ignore[attr-defined]
     scratch = client.app.state.service.workbenches.folder  # type: ignore[attr-defined]
-    assert [path.name for path in scratch.iterdir()] == ["in-use"]
+    assert [path.name for path in scratch.iterdir()] == [".lock"]
     return answer.status_code, answer.json()["detail"]
 
 
@@ -175,7 +175,7 @@ def test_closing_removes_the_files(client: TestClient, workbench: dict[str, Any]
     assert client.delete(path).status_code == 204
     assert client.get(path).status_code == 404
     scratch = client.app.state.service.workbenches.folder  # type: ignore[attr-defined]
-    assert [file.name for file in scratch.iterdir()] == ["in-use"]
+    assert [file.name for file in scratch.iterdir()] == [".lock"]
 
 
 def test_signatures() -> None:

@@ -62,6 +62,7 @@ def limits(
     from puzzleflow.evaluation.limits.pictures import read_kinds
     from puzzleflow.evaluation.limits.plan import SECTIONS, Plan
     from puzzleflow.evaluation.spec import parse_solvers
+    from puzzleflow.lock import locked
 
     if merge and kinds is None:
         raise InputError("--merge needs the kinds of a table: --kinds CSV")
@@ -75,7 +76,8 @@ def limits(
         piece_px=piece_px,
         seed=seed,
     )
-    with stage_progress() as show:
+    work = work or out / "work"
+    with locked(work), stage_progress() as show:
 
         def on_progress(stage: str, done: int, total: int) -> None:
             show(stage, done, total)
@@ -85,7 +87,7 @@ def limits(
         report = measure_limits(
             plan,
             parse_solvers(solvers),
-            work or out / "work",
+            work,
             images=images,
             kinds=None if kinds is None else read_kinds(kinds, merge),
             facts={"command": _command(context)},

@@ -28,7 +28,7 @@ def render(
         Path | None, typer.Option(help="Layout JSON of this puzzle to draw as its solution.")
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="Predictions (.npz, .npy) to draw as solutions.")
+        Path | None, typer.Option(help="Predictions or solutions, as for `evaluate`, to draw.")
     ] = None,
     sheet: Annotated[bool, typer.Option("--sheet", help="Many puzzles on one page.")] = False,
     count: Annotated[int, typer.Option(min=1, help="Puzzles on a sheet, at most.")] = 24,
@@ -84,10 +84,9 @@ def _solutions(
             return [layout_of(saved, source[index]) for index in chosen]
     if predictions is not None:
         from puzzleflow.core.errors import naming
-        from puzzleflow.evaluation.predicted import check_fits
-        from puzzleflow.storage.predictions import read_predictions
+        from puzzleflow.evaluation.predicted import check_fits, read_answers
 
-        answers = read_predictions(predictions)
+        answers = read_answers(predictions, source)
         with naming(predictions):
             check_fits(answers, source)
         return [answers.position_of[index] for index in chosen]

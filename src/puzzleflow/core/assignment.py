@@ -18,7 +18,7 @@ from puzzleflow.core.types import IntArray
 
 def as_assignment(position_of: ArrayLike, num_pieces: int) -> IntArray:
     """Checked int64 copy (N,): one position in ``[0, num_pieces)`` per piece."""
-    array = _whole_numbers(position_of)
+    array = whole_numbers(position_of)
     if array.shape != (num_pieces,):
         raise NotAPermutation(f"expected {num_pieces} positions, got shape {array.shape}")
     checked: IntArray = as_assignments(array[None], num_pieces)[0]
@@ -61,7 +61,7 @@ def as_turns(turns: ArrayLike, num_pieces: int) -> IntArray:
 
 def as_assignments(position_of: ArrayLike, num_pieces: int) -> IntArray:
     """Checked int64 copy (M, N) of one assignment per row."""
-    array = _whole_numbers(position_of)
+    array = whole_numbers(position_of)
     if array.ndim != 2 or array.shape[1] != num_pieces:
         raise NotAPermutation(f"expected shape (puzzles, {num_pieces}), got {array.shape}")
     outside = np.argwhere((array < 0) | (array >= num_pieces))
@@ -122,11 +122,15 @@ def check_pins(
     return pins
 
 
-def _whole_numbers(values: ArrayLike) -> IntArray:
+def whole_numbers(values: ArrayLike) -> IntArray:
+    """The values as an array of whole numbers; floats such as 2.0 are taken for what they mean."""
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError) as error:  # ragged rows, numbers beyond 64 bits
         raise NotAPermutation(f"positions form no array ({error})") from error
+    if np.issubdtype(array.dtype, np.floating) and (np.abs(array) < 1 << 53).all():
+        whole = array.astype(np.int64)
+        array = whole if (whole == array).all() else array
     if not np.issubdtype(array.dtype, np.integer):
         raise NotAPermutation(f"positions must be whole numbers, not {array.dtype}")
     return array

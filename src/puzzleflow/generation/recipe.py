@@ -297,6 +297,9 @@ class RecipeSource(PuzzleSource):
         truth = np.array(row.position_of, dtype=np.int64)
         return Puzzle(renderer.pieces(row), self.grid, truth=truth, puzzle_id=row.picture)
 
+    def puzzle_id(self, index: int) -> str:
+        return self.recipe.rows[index].picture
+
     def describe(self) -> dict[str, Any]:
         recipe = self.recipe
         return {

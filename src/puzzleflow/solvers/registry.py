@@ -1,7 +1,7 @@
 """Solvers by name.
 
 Other packages add theirs through the entry-point group ``puzzleflow.solvers``
-(see ``docs/example_plugin``).
+(see ``docs/example_plugin``); ``path/to/file.py:Class`` needs no package.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from puzzleflow.solvers.base import Solver
 SOLVERS = Registry(
     what="solver",
     group="puzzleflow.solvers",
+    files=True,
     builtin={
         "flow": "puzzleflow.solvers.flow:FlowSolver",
         "genetic": "puzzleflow.solvers.genetic:GeneticSolver",

@@ -73,10 +73,10 @@ class RgLnsSolver:
     ) -> None:
         if start not in STARTS:
             raise UnknownName("start", start, STARTS)
-        path = bundled_weights(WEIGHTS) if weights is None else Path(weights)
-        tensors, config = load_weights(path)
+        self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
+        tensors, config = load_weights(self.weights)
         self.network = EdgeEmbedding(EdgeConfig.from_dict(config["network"]))
-        restore(self.network, tensors, path).eval()
+        restore(self.network, tensors, self.weights).eval()
         self.start = start
         self.neighbourhood = Neighbourhood(max_rank, min_pieces, beam_width)
 

@@ -99,7 +99,6 @@ def _other_file(path: Path) -> dict[str, Any] | None:
             "placed": int((layout.position_of >= 0).sum()),
             "pinned": len(layout.pinned),
             "solver": layout.solver,
-            "seconds": layout.seconds,
         }
     return None
 

@@ -100,10 +100,16 @@ class FolderSource(PuzzleSource):
         for name in layout.names:
             pieces.append(read_picture(folder / name, "RGBA", max_pixels=left))
             left -= pieces[-1].shape[0] * pieces[-1].shape[1]
-        name = layout.puzzle_id or folder.name
         return Puzzle(
-            _stacked(pieces, folder), layout.grid, self._truth(index), layout.names, puzzle_id=name
+            _stacked(pieces, folder),
+            layout.grid,
+            self._truth(index),
+            layout.names,
+            puzzle_id=self.puzzle_id(index),
         )
+
+    def puzzle_id(self, index: int) -> str:
+        return self._layouts(index).puzzle_id or self.folders[index].name
 
     def pins(self, index: int) -> dict[int, int]:
         layout = self._layouts(index)

@@ -9,7 +9,7 @@
     reference.h5           'reference' uint8 (M, rows*H, cols*W, 3), ours, optional
 
 The label files and the metadata may be missing. :class:`GapSource` reads,
-:class:`GapWriter` and :func:`write_gap_split` write.
+:func:`write_gap_split` writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from puzzleflow.core.assignment import as_permutation, as_permutations
+from puzzleflow.core.assignment import as_permutation, as_permutations, whole_numbers
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
@@ -36,13 +36,12 @@ from puzzleflow.storage.gap_writer import (
     METADATA,
     PUZZLES,
     REFERENCE,
-    GapWriter,
     write_gap_split,
 )
 from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
-__all__ = ["GapSource", "GapWriter", "write_gap_split"]
+__all__ = ["GapSource", "write_gap_split"]
 
 MAX_PUZZLE_BYTES = 1 << 30
 MAX_LABELS = 1 << 27
@@ -150,7 +149,10 @@ class GapSource(PuzzleSource):
         if labels is not None:
             with naming(f"{self._labels_path}: puzzle {index}"):
                 truth = as_permutation(labels[index], self._num_pieces)
-        return Puzzle(pieces, self._grid, truth, puzzle_id=f"{self.path.name}/{index}")
+        return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
+
+    def puzzle_id(self, index: int) -> str:
+        return f"{self.path.name}/{index}"
 
     def labels(self) -> NDArray[Any] | None:
         """(M, N) the labels as they are, not yet proven permutations."""
@@ -164,11 +166,10 @@ class GapSource(PuzzleSource):
         shape = (
             (len(self), self._num_pieces, 2) if as_coordinates else (len(self), self._num_pieces)
         )
-        if values.shape != shape or not np.issubdtype(values.dtype, np.integer):
-            raise FormatError(
-                f"{path}: expected whole numbers of shape {shape}, "
-                f"got {values.dtype} of shape {values.shape}"
-            )
+        if values.shape != shape:
+            raise FormatError(f"{path}: expected labels of shape {shape}, got {values.shape}")
+        with naming(path):
+            values = whole_numbers(values)
         if not as_coordinates:
             return values
         outside = (values < 0) | (values >= np.array(self._grid.shape))

@@ -148,7 +148,10 @@ class JpwlegSource(PuzzleSource):
         if self.centre_free:
             order = self._order(index)
             pieces, truth = pieces[order], None if truth is None else truth[order]
-        return Puzzle(pieces, self._grid, truth, puzzle_id=f"{self.images_path.name}/{index}")
+        return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
+
+    def puzzle_id(self, index: int) -> str:
+        return f"{self.images_path.name}/{index}"
 
     def _order(self, index: int) -> IntArray:
         """(N,) which piece of the file comes where when the centre is free."""

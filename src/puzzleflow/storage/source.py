@@ -62,6 +62,10 @@ class PuzzleSource(ABC):
     def read(self, index: int) -> Puzzle:
         """Puzzle ``index``, which lies in ``range(len(self))``."""
 
+    def puzzle_id(self, index: int) -> str:
+        """``read(index).puzzle_id``, without reading pixels where the reader can."""
+        return self.read(index).puzzle_id
+
     def pins(self, index: int) -> dict[int, int]:
         """Pieces that the protocol of the source gives away (piece → position)."""
         return {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.files import atomic_path
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
 from puzzleflow.masks import as_grey, read_masks
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
@@ -82,15 +82,12 @@ class PictureBank:
         self._length = len(paths)
 
     def _build(self, paths: Sequence[Path], size_px: int) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_suffix(f".{os.getpid()}.part")
-        bank = np.lib.format.open_memmap(
-            partial, mode="w+", dtype=np.uint8, shape=(len(paths), size_px, size_px, 3)
-        )
-        for index, path in enumerate(paths):
-            bank[index] = resize(square_crop(read_picture(path)), size_px, size_px)
-        bank.flush()
-        partial.replace(self.path)
+        shape = (len(paths), size_px, size_px, 3)
+        with atomic_path(self.path) as temporary:
+            bank = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
+            for index, path in enumerate(paths):
+                bank[index] = resize(square_crop(read_picture(path)), size_px, size_px)
+            bank.flush()
 
     def __len__(self) -> int:
         return self._length

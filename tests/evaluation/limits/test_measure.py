@@ -101,7 +101,7 @@ def test_other_pictures_are_not_mixed(make_folder: MakeFolder, tmp_path: Path) -
     folder = make_folder(prints=3)
     measure(folder, tmp_path / "work")
     (folder / "prints" / "prints-1.png").unlink()
-    with pytest.raises(InputError, match="another run"):
+    with pytest.raises(InputError, match="begun with data"):
         measure(folder, tmp_path / "work")
 
 

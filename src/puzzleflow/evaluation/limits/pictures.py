@@ -13,6 +13,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.files import write_bytes
 from puzzleflow.generation.plan import pictures_digest
 from puzzleflow.generation.survey import Surveyed, survey_pictures
+from puzzleflow.journal import Journal
 from puzzleflow.pictures import list_pictures
 from puzzleflow.samples import list_samples, sample_file
 
@@ -68,8 +69,7 @@ def draw_pictures(
             taken[kind] += 1
         if place < count or (kind is not None and taken[kind] <= count):
             wanted.append(name)
-    digest = pictures_digest(folder, wanted)
-    surveyed = survey_pictures(folder, wanted, journal / f"{digest[:16]}-{seed}")
+    surveyed = _survey(folder, wanted, journal)
     usable = tuple(picture for picture in surveyed if not picture.problem)
     if not usable:
         raise InputError(f"{folder}: none of {len(surveyed)} pictures can be read")
@@ -81,9 +81,14 @@ def sample_pictures(folder: Path) -> PictureSet:
     for sample in list_samples():
         write_bytes(folder / f"{sample.name}.webp", sample_file(sample.name))
     names = [f"{sample.name}.webp" for sample in list_samples()]
+    return PictureSet(folder, tuple(_survey(folder, names, folder / ".survey")), {})
+
+
+def _survey(folder: Path, names: list[str], journals: Path) -> list[Surveyed]:
     digest = pictures_digest(folder, names)
-    surveyed = survey_pictures(folder, names, folder / ".survey" / digest[:16])
-    return PictureSet(folder, tuple(surveyed), {})
+    path = journals / f"{digest[:16]}.jsonl"
+    with Journal(path, "survey", {"pictures": digest}, Surveyed) as journal:
+        return survey_pictures(folder, names, journal)
 
 
 def read_kinds(path: Path, merged: Sequence[str] = ()) -> dict[str, str]:

@@ -72,7 +72,7 @@ def run_cases(
 def _is_same(bench: Bench, spec: SolverSpec) -> bool:
     """Whether a solver still gives a stored answer; False where none is stored yet."""
     journal = bench.journal(spec)
-    stored = next(iter(journal.read().values()), None)
+    stored = next(iter(journal.read()), None)
     if stored is None:
         return False
     task = Task(uuid4().hex, bench.source, spec, stored.index, bench.seed)
