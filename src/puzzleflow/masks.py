@@ -19,6 +19,7 @@ import numpy as np
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.files import atomic_path
+from puzzleflow.lock import LOCK, locked
 from puzzleflow.pictures import list_pictures, read_picture, resize, write_picture
 
 MASK_PX = 128  # the side of stored and generated masks
@@ -134,10 +135,12 @@ def write_masks(path: str | Path, chunks: Iterable[BoolArray]) -> None:
         with atomic_path(path) as temporary, temporary.open("wb") as stream:
             np.savez_compressed(stream, masks=masks)
         return
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise OutputError(f"{path}: expected a new or empty folder")
-    for index, mask in enumerate(chain.from_iterable(chunks)):
-        write_picture(path / _numbered(index), as_grey(mask))
+    with locked(path) as lock:
+        if any(inside.name != LOCK for inside in path.iterdir()):
+            raise OutputError(f"{path}: expected a new or empty folder")
+        for index, mask in enumerate(chain.from_iterable(chunks)):
+            lock.check()
+            write_picture(path / _numbered(index), as_grey(mask))
 
 
 def as_grey(mask: BoolArray) -> ByteArray:

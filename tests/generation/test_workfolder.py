@@ -26,8 +26,8 @@ class Stopped(Exception):
 def fill(out: Path, payloads: list[bytes]) -> None:
     with suppress(Stopped), work_folder(out, ASKED) as work:
         assert work is not None
-        add(PuzzleLog(work, "val"), b"of another split")
-        log = PuzzleLog(work, "train")
+        add(PuzzleLog(work, "val", 2), b"of another split")
+        log = PuzzleLog(work, "train", 2)
         for payload in payloads:
             add(log, payload)
         raise Stopped
@@ -58,7 +58,7 @@ def test_whatever_reached_the_disk_whole_is_kept_in_order(
     journal.write_bytes(journal.read_bytes()[:journal_bytes])
     with suppress(Stopped), work_folder(out, ASKED) as work:
         assert work is not None
-        log = PuzzleLog(work, "train")
+        log = PuzzleLog(work, "train", 2)
         log.keep_whole()
         assert list(log.payloads()) == PAYLOADS[: len(log)]
         for payload in PAYLOADS[len(log) :]:
@@ -66,11 +66,33 @@ def test_whatever_reached_the_disk_whole_is_kept_in_order(
         raise Stopped
     with work_folder(out, ASKED) as work:
         assert work is not None
-        log = PuzzleLog(work, "train")
+        log = PuzzleLog(work, "train", 2)
         log.keep_whole()
         assert list(log.payloads()) == PAYLOADS
         assert log.areas().tolist() == [[len(payload), 7] for payload in PAYLOADS]
         assert log.checksums() == [f"{len(payload):08x}" for payload in PAYLOADS]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"num_bytes":40', '"num_bytes":4000000000000000000'),
+        ('"num_bytes":40', '"num_bytes":-1'),
+        ('"areas":[40,7]', '"areas":[40]'),
+        ('"index":2', '"index":-2'),
+    ],
+)
+def test_lines_that_make_no_sense_are_made_again(tmp_path: Path, old: str, new: str) -> None:
+    fill(tmp_path, PAYLOADS)
+    path = tmp_path / ".work" / "puzzles.jsonl"
+    content = path.read_text()
+    assert content.count(old) == 1
+    path.write_text(content.replace(old, new))
+    with work_folder(tmp_path, ASKED) as work:
+        assert work is not None
+        log = PuzzleLog(work, "train", 2)
+        log.keep_whole()
+        assert list(log.payloads()) == PAYLOADS[:2]
 
 
 def test_damaged_payloads_are_named(tmp_path: Path) -> None:
@@ -79,7 +101,7 @@ def test_damaged_payloads_are_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"x", b"y"))
     with work_folder(tmp_path, ASKED) as work:
         assert work is not None
-        log = PuzzleLog(work, "train")
+        log = PuzzleLog(work, "train", 2)
         with pytest.raises(FormatError, match=r"train\.payloads: puzzle 2 is damaged"):
             list(log.payloads())
 
@@ -87,7 +109,7 @@ def test_damaged_payloads_are_named(tmp_path: Path) -> None:
 def test_no_space_for_a_payload(tmp_path: Path) -> None:
     with work_folder(tmp_path, ASKED) as work:
         assert work is not None
-        log = PuzzleLog(work, "train")
+        log = PuzzleLog(work, "train", 2)
         (work.folder / "train.payloads").symlink_to("/dev/full")
         with pytest.raises(OutputError, match=r"train\.payloads: No space left"):
             add(log, b"first")

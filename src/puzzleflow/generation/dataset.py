@@ -194,7 +194,7 @@ def _write_set(
         def report(made: int, before: int = done) -> None:
             on_progress("puzzles", before + made, total)
 
-        log = PuzzleLog(work, split)
+        log = PuzzleLog(work, split, recipe.grid.num_pieces)
         _render_split(out / split, recipe, renderer, log, request, num_workers, report)
         done += len(recipe.rows)
         rows = []

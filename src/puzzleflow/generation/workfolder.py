@@ -84,8 +84,12 @@ def work_folder(out: Path, asked: dict[str, Any]) -> Iterator[Work | None]:
 class PuzzleLog:
     """The finished puzzles of one split in order: a line in the journal, a payload in a file."""
 
-    def __init__(self, work: Work, split: str) -> None:
-        known = {made.index: made for made in work.puzzles.entries if made.split == split}
+    def __init__(self, work: Work, split: str, num_pieces: int) -> None:
+        known = {
+            made.index: made
+            for made in work.puzzles.entries
+            if made.split == split and len(made.areas) == num_pieces
+        }
         self._made = [known[index] for index in takewhile(known.__contains__, count())]
         self._journal = work.puzzles
         self._split = split
@@ -117,8 +121,9 @@ class PuzzleLog:
     def payloads(self) -> Iterator[bytes]:
         """The payload of every puzzle."""
         with self._path.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
             for made in self._made:
-                payload = stream.read(made.num_bytes)
+                payload = stream.read(min(made.num_bytes, size))
                 if zlib.crc32(payload) != made.checksum:
                     raise FormatError(f"{self._path}: puzzle {made.index} is damaged")
                 yield payload
