@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import puzzleflow
 from puzzleflow.search.compiling import below, random_state, uniform
@@ -23,8 +24,17 @@ print(uniform(random_state(0, "test")))
 """
 
 
-def test_without_a_writable_folder_functions_are_compiled_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_private", [True, False])
+def test_without_numba_s_folders_machine_code_goes_to_a_private_one_or_nowhere(
+    tmp_path: Path, is_private: bool
+) -> None:
     """Root may write anywhere, so files lie where numba wants to make its folders."""
+    temporary = tmp_path / "temporary"
+    kept = temporary / f"puzzleflow-numba-{os.getuid()}"
+    temporary.mkdir()
+    if not is_private:  # somebody else could put code there
+        kept.mkdir()
+        kept.chmod(0o777)
     package = tmp_path / "puzzleflow"
     home = Path(puzzleflow.__file__).parent
     for part in ("core", "search", "solvers"):
@@ -39,6 +49,7 @@ def test_without_a_writable_folder_functions_are_compiled_anew(tmp_path: Path) -
         "HOME": nowhere,
         "XDG_CACHE_HOME": nowhere,
         "NUMBA_CACHE_DIR": nowhere,
+        "TMPDIR": str(temporary),
     }
     done = subprocess.run(
         [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False
@@ -47,6 +58,7 @@ def test_without_a_writable_folder_functions_are_compiled_anew(tmp_path: Path) -
     where, number = done.stdout.splitlines()
     assert Path(where).parent == package
     assert float(number) == uniform(random_state(0, "test"))
+    assert any(kept.rglob("*.nbi")) == is_private
 
 
 def test_random_numbers_lie_within_their_limits() -> None:

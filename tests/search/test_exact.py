@@ -33,7 +33,7 @@ def marginals_by_hand(energy: Energy, temperature: float):
         position[np.arange(num), layout] += p
         right[cells[:, :-1], cells[:, 1:]] += p
         down[cells[:-1], cells[1:]] += p
-    return position, right, down, np.log(weight.sum()) - energies.min() / temperature
+    return position, right, down
 
 
 def test_two_pieces_by_hand() -> None:
@@ -45,7 +45,6 @@ def test_two_pieces_by_hand() -> None:
     assert marginals.position_prob[0, 1] == pytest.approx(1 / (1 + np.exp(-2)))
     assert marginals.right_prob[1, 0] == pytest.approx(1 / (1 + np.exp(-2)))
     assert not marginals.down_prob.any()
-    assert marginals.log_partition == pytest.approx(np.log(np.exp(-1) + np.exp(-3)))
 
 
 @given(grids, st.integers(0, 10**6), st.sampled_from([0.0, 0.4]))
@@ -88,12 +87,10 @@ def test_minimum_of_3x3_as_by_enumeration(seed: int) -> None:
 def test_marginals_as_by_enumeration(grid, seed, forbidden, temperature) -> None:
     energy = random_energy(grid, seed, forbidden=forbidden)
     marginals = ExactSearch(energy).posterior(temperature)
-    position, right, down, log_partition = marginals_by_hand(energy, temperature)
+    position, right, down = marginals_by_hand(energy, temperature)
     assert np.allclose(marginals.position_prob, position)
     assert np.allclose(marginals.right_prob, right)
     assert np.allclose(marginals.down_prob, down)
-    assert marginals.log_partition == pytest.approx(log_partition)
-    assert marginals.is_exact
 
 
 @pytest.mark.parametrize("grid", [Grid(3, 3), Grid(3, 4), Grid(2, 6)], ids=str)
@@ -114,7 +111,6 @@ def test_no_scale_is_too_large_or_too_small(scale: float) -> None:
     energy = random_energy(Grid(3, 3), 4)
     scaled = Energy(energy.grid, *(scale * a for a in (energy.unary, energy.right, energy.down)))
     marginals = ExactSearch(scaled).posterior()
-    assert np.isfinite(marginals.log_partition)
     assert np.allclose(marginals.position_prob.sum(axis=1), 1)
     best = next(ExactSearch(energy).layouts()).position_of
     if scale == 1e6:

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import all_layouts, constrained, planted, random_energy
 
-from puzzleflow.core.assignment import is_permutation
+from puzzleflow.core.assignment import as_permutation, as_permutations
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.grid import Grid
 from puzzleflow.search import Energy, minimise, posterior
-from puzzleflow.search.beam import NUM_ORDERS, beam_layouts
+from puzzleflow.search.beam import beam_layouts
 from puzzleflow.search.exact import ExactSearch
 from puzzleflow.search.growth import grow, regrow
 from puzzleflow.search.local import sample_posterior, search
@@ -64,7 +64,7 @@ def test_layouts_are_valid_distinct_sorted_and_deterministic() -> None:
     energies = [layout.energy for layout in first]
     assert energies == sorted(energies)
     for layout in first:
-        assert is_permutation(layout.position_of)
+        as_permutation(layout.position_of, len(layout.position_of))
         assert energy.of_layout(layout.position_of) == pytest.approx(layout.energy)
 
 
@@ -114,7 +114,6 @@ def test_sampled_marginals_agree_with_the_exact_ones() -> None:
     energy = random_energy(Grid(3, 3), 8)
     exact = ExactSearch(energy).posterior(1.0)
     sampled = sample_posterior(energy, seed=0, effort=3)
-    assert not sampled.is_exact
     for name in ("position_prob", "right_prob", "down_prob"):
         error = np.abs(getattr(sampled, name) - getattr(exact, name))
         assert error.max() < 0.08, name
@@ -154,7 +153,7 @@ def test_posterior_of_a_clear_case_is_sure_and_deterministic() -> None:
     assert np.array_equal(marginals.right_prob, posterior(energy, seed=4).right_prob)
 
 
-@pytest.mark.parametrize("order", range(NUM_ORDERS))
+@pytest.mark.parametrize("order", range(8))
 @pytest.mark.parametrize("grid", [Grid(2, 3), Grid(3, 2), Grid(1, 4)], ids=str)
 def test_a_wide_beam_is_exact_in_every_order(order: int, grid: Grid) -> None:
     energy = random_energy(grid, 6, forbidden=0.2)
@@ -192,7 +191,7 @@ def test_regrowing_and_annealing_never_make_a_layout_worse() -> None:
     assert (energies < before).all()
     assert np.allclose(tables.energy_of(cooled), energies)
     assert np.array_equal(layouts, kept)
-    assert all(is_permutation(layout) for layout in (*grown, *cooled))
+    as_permutations([*grown, *cooled], 20)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -224,13 +223,15 @@ def test_compiled_loops_agree_with_trying_every_layout(seed: int) -> None:
     assert np.abs(counts / 20_000 - position_prob).max() < 0.05
 
 
-@pytest.mark.parametrize("num_pins", [1, 2, 4])
-def test_true_pins_never_hide_the_planted_layout(num_pins: int) -> None:
-    for seed in range(8):
-        energy, truth = planted(Grid(5, 5), seed, seam=2.2, place=0.5)
-        pins = {piece: int(truth[piece]) for piece in range(num_pins)}
-        (best,) = search(constrained(energy, pins), seed=seed)
-        assert best.energy <= energy.of_layout(truth) + 1e-9
+@pytest.mark.parametrize(
+    ("num_pins", "seed"), [(1, 7), (1, 13), (1, 28), (2, 22), (2, 34), (2, 37), (2, 41), (2, 42)]
+)
+def test_true_pins_do_not_lead_away_from_the_planted_layout(num_pins: int, seed: int) -> None:
+    """Hard cases: with the effort of a search without pins, all of them were missed."""
+    energy, truth = planted(Grid(5, 5), seed, seam=2.1, place=0.5)
+    pins = {piece: int(truth[piece]) for piece in range(num_pins)}
+    (best,) = search(constrained(energy, pins), seed=0)
+    assert best.energy <= energy.of_layout(truth) + 1e-9
 
 
 def test_importing_the_library_loads_neither_numba_nor_scipy() -> None:

@@ -140,16 +140,15 @@ def _write(
 ) -> list[Path]:
     """The report on the variants that are finished; the full model is the first of them."""
     from puzzleflow.core.grid import Grid
-    from puzzleflow.evaluation.ablation import AblationReport, Row, shares_of, write_ablation
+    from puzzleflow.evaluation.ablation import AblationReport, Row, score_layouts, write_ablation
     from puzzleflow.training.ablation import finished
 
     kept = {name: finished(out, name, held_out_key) for name in chosen}
     rows = [
         Row(
-            name,
             chosen[name].label,
             chosen[name].group,
-            shares_of(stored["position_of"], stored["truth"], Grid.parse(stored["grid"])),
+            score_layouts(name, stored["position_of"], stored["truth"], Grid.parse(stored["grid"])),
             minutes=stored["minutes"] if chosen[name].trains else None,
             parameters=stored["parameters"] if chosen[name].trains else None,
         )
@@ -161,5 +160,5 @@ def _write(
         for name, value in facts.items()
         if value not in (None, [])
     }
-    shown["held out"] = f"{len(rows[0].shares['PA'])} puzzles of split {held_out_key['split']}"
+    shown["held out"] = f"{len(rows[0].results)} puzzles of split {held_out_key['split']}"
     return write_ablation(out, AblationReport(shown, rows))

@@ -46,10 +46,10 @@ def bench(
 
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.live import Standings
+    from puzzleflow.evaluation.report import make_report, write_report
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers
     from puzzleflow.evaluation.tables import failure_lines
-    from puzzleflow.evaluation.write import make_report, write_report
     from puzzleflow.storage.open import open_puzzles
 
     specs = parse_solvers(solvers)

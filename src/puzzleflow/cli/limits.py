@@ -57,18 +57,17 @@ def limits(
     """
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.errors import InputError
+    from puzzleflow.evaluation.limits.conditions import Plan
     from puzzleflow.evaluation.limits.measure import measure_limits
     from puzzleflow.evaluation.limits.page import write_limits
     from puzzleflow.evaluation.limits.pictures import read_kinds
-    from puzzleflow.evaluation.limits.plan import SECTIONS, Plan
     from puzzleflow.evaluation.spec import parse_solvers
     from puzzleflow.lock import locked
 
     if merge and kinds is None:
         raise InputError("--merge needs the kinds of a table: --kinds CSV")
     plan = Plan(
-        sections=SECTIONS if sections is None else _parts(sections),
-        optional=sections is None,
+        sections=None if sections is None else _parts(sections),
         num_puzzles=puzzles,
         base_grids=_grids(base_grids),
         grids=_grids(grids),

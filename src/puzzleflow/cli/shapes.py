@@ -49,7 +49,7 @@ def train(
         raise UnknownName("fragment generator to train", generator, ["outline", "vae"])
     import torch
 
-    from puzzleflow.evaluation.shape_figures import draw_losses
+    from puzzleflow.evaluation.charts import draw_losses
     from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
 
     if threads > 0:

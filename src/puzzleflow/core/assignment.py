@@ -34,7 +34,7 @@ def as_permutation(position_of: ArrayLike, num_pieces: int) -> IntArray:
 
 def as_placement(position_of: ArrayLike, num_pieces: int, num_cells: int) -> IntArray:
     """Checked int64 copy (N,): a cell of its own for every piece, or -1 for none."""
-    array = _whole_numbers(position_of)
+    array = whole_numbers(position_of)
     if array.shape != (num_pieces,):
         raise NotAPermutation(f"expected {num_pieces} positions, got shape {array.shape}")
     outside = np.flatnonzero((array < -1) | (array >= num_cells))
@@ -53,7 +53,7 @@ def as_placement(position_of: ArrayLike, num_pieces: int, num_cells: int) -> Int
 
 def as_turns(turns: ArrayLike, num_pieces: int) -> IntArray:
     """Checked int64 copy (N,) of quarter turns 0..3."""
-    array = _whole_numbers(turns)
+    array = whole_numbers(turns)
     if array.shape != (num_pieces,) or ((array < 0) | (array > 3)).any():
         raise NotAPermutation(f"expected {num_pieces} quarter turns from 0 to 3")
     return array.astype(np.int64)
@@ -79,14 +79,6 @@ def as_permutations(position_of: ArrayLike, num_pieces: int) -> IntArray:
     array = as_assignments(position_of, num_pieces)
     _check_no_collision(array)
     return array
-
-
-def is_permutation(position_of: ArrayLike) -> bool:
-    """Whether the whole numbers 0..N-1 all appear, each once, in a flat array."""
-    array = np.asarray(position_of)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        return False
-    return bool(np.array_equal(np.sort(array), np.arange(len(array))))
 
 
 def invert(permutation: IntArray) -> IntArray:

@@ -8,8 +8,6 @@ from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search.energy import Energy
 
-NUM_ORDERS = 8  # from each corner, by rows or by columns
-
 
 def beam_layouts(energy: Energy, *, width: int, order: int = 0) -> IntArray:
     """(≤ width, P) candidates by position of complete layouts, cheapest first.

@@ -6,11 +6,16 @@ state is one array that is passed along.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numpy.typing import NDArray
 
 from puzzleflow.core.rng import child_seed
@@ -30,12 +35,26 @@ def inner(function: Function) -> Function:
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    options |= {"nogil": True}
-    try:
-        made = njit(function, cache=True, **options)
-    except RuntimeError:  # numba may write nowhere: compile anew in every process
-        made = njit(function, **options)
-    return cast(Function, made)
+    options["nogil"] = True
+    with suppress(RuntimeError):
+        return cast(Function, njit(function, cache=True, **options))
+    # numba may not write where it keeps machine code
+    config.CACHE_DIR = _private_folder()  # type: ignore[attr-defined]
+    with suppress(RuntimeError):
+        return cast(Function, njit(function, cache=True, **options))
+    return cast(Function, njit(function, **options))  # compiled anew in every process
+
+
+def _private_folder() -> str:
+    """A temporary folder that nobody else can write to, for code from it is run; "" if none."""
+    user = getattr(os, "getuid", int)()
+    with suppress(OSError):
+        folder = Path(gettempdir()) / f"puzzleflow-numba-{user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077:
+            return str(folder)
+    return ""
 
 
 def random_state(seed: int, *path: int | str) -> RandomState:

@@ -29,16 +29,11 @@ from puzzleflow.search.posterior import Posterior
 MAX_TRANSITIONS = 3_100_000  # a 3x4 grid has 3,041,280
 
 
-def num_transitions(grid: Grid, num_pieces: int | None = None) -> int:
-    """How much work the exact methods do on ``grid``, at most."""
-    width = min(grid.shape)
-    num = num_pieces or grid.num_pieces
-    return perm(num, width + 1) << max(num - width - 1, 0)
-
-
 def is_exact_size(grid: Grid, num_pieces: int | None = None) -> bool:
     """Whether ``grid`` is small enough for the exact methods (3x4, 2x6, 1x15)."""
-    return num_transitions(grid, num_pieces) <= MAX_TRANSITIONS
+    width, num = min(grid.shape), num_pieces or grid.num_pieces
+    num_transitions = perm(num, width + 1) << max(num - width - 1, 0)  # at most
+    return num_transitions <= MAX_TRANSITIONS
 
 
 def can_be_exact(energy: Energy) -> bool:
@@ -203,13 +198,7 @@ class ExactSearch:
         seams = across.reshape(num, num), along.reshape(num, num)
         grid = self.energy.grid
         right_prob, down_prob = seams[::-1] if grid.cols > grid.rows else seams
-        return Posterior(
-            grid,
-            position_prob,
-            right_prob,
-            down_prob,
-            log_partition=float(np.log(total) - self.minimum / temperature),
-        )
+        return Posterior(grid, position_prob, right_prob, down_prob)
 
 
 def _count(bins: IntArray, weights: FloatArray, num_bins: int) -> FloatArray:

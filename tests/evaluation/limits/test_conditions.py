@@ -8,9 +8,9 @@ import pytest
 
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.limits.cases import kept_share
+from puzzleflow.evaluation.limits.conditions import SECTIONS, Condition, Plan, conditions
+from puzzleflow.evaluation.limits.measure import kept_share
 from puzzleflow.evaluation.limits.pictures import PictureSet, draw_pictures, sample_pictures
-from puzzleflow.evaluation.limits.plan import SECTIONS, Plan, points
 from puzzleflow.storage.open import open_puzzles
 
 MakeFolder = Callable[..., Path]
@@ -29,52 +29,53 @@ def pictures(make_folder: MakeFolder, tmp_path: Path) -> PictureSet:
     return draw_pictures(folder, tmp_path / "survey", None, count=2, seed=0)
 
 
-def test_every_section_has_its_points(pictures: PictureSet, tmp_path: Path) -> None:
-    found = points(SMALL, pictures, sample_pictures(tmp_path / "samples"))
-    assert list(dict.fromkeys(point.section for point in found)) == list(SECTIONS)
-    labels = [point.label for point in found if point.section == "grid"]
-    assert labels == ["2x2", "3x3"]
-    kinds = {p.label: len(p.case.pictures) for p in found if p.section == "kind"}
+@pytest.fixture
+def found(pictures: PictureSet, tmp_path: Path) -> list[Condition]:
+    return conditions(SMALL, pictures, sample_pictures(tmp_path / "samples"))
+
+
+def test_every_section_has_its_conditions(found: list[Condition]) -> None:
+    assert list(dict.fromkeys(c.section for c in found)) == list(SECTIONS)
+    assert [c.label for c in found if c.section == "grid"] == ["2x2", "3x3"]
+    kinds = {c.label: len(c.pictures) for c in found if c.section == "kind"}
     assert kinds == {"prints": 2, "coins": 2}
-    series = {point.series for point in found if point.section == "gap"}
-    assert series == {"linear", "straight"}
+    assert {c.series for c in found if c.section == "gap"} == {"linear", "straight"}
 
 
-def test_sections_share_their_cases(pictures: PictureSet) -> None:
-    found = points(SMALL, pictures, None)
-    base = {id(point.case.pictures): point.case.name for point in found if point.label == "2x2"}
-    assert set(base.values()) == {"2x2-linear"}
-    for name in {point.case.name for point in found}:
-        same = [point.case for point in found if point.case.name == name]
-        assert len({(case.grid, case.erosion, case.pictures) for case in same}) == 1
+def test_conditions_of_one_name_are_the_same_puzzles(found: list[Condition]) -> None:
+    named = {c.section: c.request.name for c in found if c.label in ("2x2", "as made")}
+    assert named == dict.fromkeys(("calibration", "grid", "gap"), "2x2-linear")
+    for name in {c.request.name for c in found}:
+        assert len({(c.request, c.pictures) for c in found if c.request.name == name}) == 1
 
 
-def test_the_sweep_over_gaps_keeps_less_and_less(pictures: PictureSet, tmp_path: Path) -> None:
+def test_the_sweep_over_gaps_keeps_less_and_less(found: list[Condition], tmp_path: Path) -> None:
     for series in ("linear", "straight"):
-        cases = [point.case for point in points(SMALL, pictures, None) if point.series == series]
-        kept = [kept_share(case.open(tmp_path / case.name)).value for case in cases]
+        sweep = [c for c in found if c.series == series]
+        kept = [kept_share(c.open(tmp_path / c.request.name)).value for c in sweep]
         assert len(kept) > 5
         assert kept == sorted(kept, reverse=True)
         assert kept[0] - kept[-1] > 35
         assert kept[-1] > 5
 
 
-def test_a_sweep_changes_the_gap_and_nothing_else(pictures: PictureSet, tmp_path: Path) -> None:
-    gap = [p.case for p in points(SMALL, pictures, None) if p.series == "linear"]
-    narrow, wide = (case.open(tmp_path / case.name).read(0) for case in (gap[0], gap[-1]))
+def test_a_sweep_changes_the_gap_and_nothing_else(found: list[Condition], tmp_path: Path) -> None:
+    gap = [c for c in found if c.series == "linear"]
+    narrow, wide = (c.open(tmp_path / c.request.name).read(0) for c in (gap[0], gap[-1]))
     assert narrow.truth is not None
     assert np.array_equal(narrow.truth, wide.truth)
     assert not (wide.masks & ~narrow.masks).any()
     assert np.array_equal(narrow.pieces[wide.masks], wide.pieces[wide.masks])
 
 
-def test_cases_are_recipes_that_any_command_opens(pictures: PictureSet, tmp_path: Path) -> None:
-    case = points(SMALL, pictures, None)[0].case
-    case.open(tmp_path / "case")
-    with open_puzzles(tmp_path / "case") as source:
+def test_conditions_are_recipes_that_any_command_opens(
+    found: list[Condition], tmp_path: Path
+) -> None:
+    found[0].open(tmp_path / "recipe")
+    with open_puzzles(tmp_path / "recipe") as source:
         assert len(source) == 2
         assert source.read(1).grid == Grid(2, 2)
-    assert case.content_px == 24, "pictures of 48 x 64 px, two rows"
+    assert found[0].content_px == 24, "pictures of 48 x 64 px, two rows"
 
 
 def test_larger_grids_have_fewer_puzzles() -> None:
@@ -89,13 +90,15 @@ def test_what_cannot_be_done_is_an_error_or_left_out(
 ) -> None:
     folder = make_folder(prints=2) / "prints"
     flat = draw_pictures(folder, tmp_path / "survey", None, count=2, seed=0)
-    asked, optional = Plan(sections=("kind", "grid")), Plan(optional=True)
+    none, samples = PictureSet(tmp_path, (), {}), sample_pictures(tmp_path / "samples")
+    asked, anything = Plan(sections=("kind", "grid")), Plan()
     with pytest.raises(InputError, match="section 'kind' needs kinds"):
-        asked.possible(flat)
+        conditions(asked, flat, samples)
     with pytest.raises(InputError, match="section 'kind' needs a folder of pictures"):
-        asked.possible(None)
-    assert optional.possible(flat).sections == ("calibration", "gap", "grid", "samples")
-    assert optional.possible(None).sections == ("samples",)
+        conditions(asked, none, samples)
+    possible = dict.fromkeys(c.section for c in conditions(anything, flat, samples))
+    assert list(possible) == ["calibration", "gap", "grid", "samples"]
+    assert {c.section for c in conditions(anything, none, samples)} == {"samples"}
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,101 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.evaluation.limits.answers import Answers
-from puzzleflow.evaluation.limits.reliability import (
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.metrics import score
+from puzzleflow.evaluation.calibration import (
+    CLAIMS,
+    Answers,
+    answers_of,
     bin_of,
+    calibrate,
     coverage_at,
     coverage_curve,
-    reliability,
+    seams_right,
 )
+from puzzleflow.evaluation.journal import Record
+from puzzleflow.evaluation.results import Truth
+
+GRID = Grid(2, 2)
+TRUTHS = [Truth(np.array([0, 1, 2, 3]), GRID), Truth(np.array([3, 1, 0, 2]), GRID)]
+
+
+def record(index: int, position_of: tuple[int, ...] | None, **claims: object) -> Record:
+    return Record(index, "", position_of, 0.1, **claims)  # type: ignore[arg-type]
+
+
+def test_seams_by_hand() -> None:
+    # truth:  a b    laid:  b a
+    #         c d           c d
+    # rows: b-a is no true seam, c-d is; columns: b above c is none, a above d is none
+    right = seams_right(np.array([1, 0, 2, 3]), np.array([0, 1, 2, 3]), GRID)
+    assert right.tolist() == [False, True, False, False]
+
+
+def test_a_seam_does_not_run_round_the_edge() -> None:
+    # rolled by one column: b a / d c has no true seam to the right, both downwards are
+    right = seams_right(np.array([1, 0, 3, 2]), np.array([0, 1, 2, 3]), GRID)
+    assert right.tolist() == [False, False, True, True]
+
+
+@given(rows=st.integers(1, 4), cols=st.integers(1, 4), data=st.data())
+def test_right_seams_are_preserved_relations(rows: int, cols: int, data: st.DataObject) -> None:
+    grid = Grid(rows, cols)
+    order = st.permutations(range(grid.num_pieces))
+    laid, truth = np.array(data.draw(order)), np.array(data.draw(order))
+    scores = score(laid, truth, grid)
+    preserved = scores.right_preserved[0] + scores.down_preserved[0]
+    assert seams_right(laid, truth, grid).sum() == preserved
+
+
+def test_pieces_of_answered_puzzles_in_a_row() -> None:
+    records = [
+        record(0, (0, 1, 3, 2), confidence=(0.9, 0.8, 0.3, 0.2)),
+        record(1, (3, 1, 0, 2), confidence=(1.0, 1.0, 1.0, 0.5)),
+    ]
+    answers = answers_of("pieces", records, TRUTHS)
+    assert answers is not None
+    assert answers.right.tolist() == [True, True, False, False, True, True, True, True]
+    assert answers.confidence[3] == 0.2
+    assert answers.puzzle.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert answers.num_puzzles == 2
+
+
+def test_a_piece_that_is_given_away_is_no_answer() -> None:
+    truths = [Truth(np.array([0, 1, 2, 3]), GRID, given=(2,))]
+    answers = answers_of(
+        "pieces", [record(0, (0, 1, 2, 3), confidence=(0.1, 0.2, 0.3, 0.4))], truths
+    )
+    assert answers is not None
+    assert answers.confidence.tolist() == [0.1, 0.2, 0.4]
+
+
+def test_a_puzzle_is_as_sure_as_its_least_sure_piece() -> None:
+    records = [
+        record(0, (0, 1, 3, 2), confidence=(0.9, 0.8, 0.3, 0.2)),
+        record(1, (3, 1, 0, 2), confidence=(1.0, 1.0, 1.0, 0.5)),
+    ]
+    answers = answers_of("puzzles", records, TRUTHS)
+    assert answers is not None
+    assert answers.confidence.tolist() == [0.2, 0.5]
+    assert answers.right.tolist() == [False, True]
+
+
+def test_puzzles_without_answer_or_confidence_are_left_out() -> None:
+    records = [record(0, None, refusal="no"), record(1, (3, 1, 0, 2))]
+    for what in CLAIMS:
+        assert answers_of(what, records, TRUTHS) is None
+    sure = record(1, (3, 1, 0, 2), confidence=(1.0, 1.0, 1.0, 1.0))
+    answers = answers_of("pieces", [records[0], sure], TRUTHS)
+    assert answers is not None
+    assert len(answers) == 4
+    assert answers.num_puzzles == 1
+
+
+def test_too_few_seams() -> None:
+    with pytest.raises(InputError, match="puzzle 0: 3 confidences for the 4 seams of a 2x2"):
+        answers_of("seams", [record(0, (0, 1, 2, 3), seams=(1.0, 1.0, 1.0))], TRUTHS)
 
 
 def answers(confidence: list[float], right: list[int], puzzle: list[int] | None = None) -> Answers:
@@ -34,7 +122,7 @@ def test_bins_by_hand() -> None:
 
 def test_calibration_error_by_hand() -> None:
     # [0.2, 0.3): 0.20 and 0.26 claimed, none right; [0.9, 1]: 0.9, 0.9, 1.0, 1.0, three right
-    found = reliability(answers([0.20, 0.26, 0.9, 0.9, 1.0, 1.0], [0, 0, 1, 0, 1, 1]))
+    found = calibrate(answers([0.20, 0.26, 0.9, 0.9, 1.0, 1.0], [0, 0, 1, 0, 1, 1]))
     low, high = found.bins
     assert (low.low, low.high, low.count) == (pytest.approx(0.2), pytest.approx(0.3), 2)
     assert low.confidence == pytest.approx(0.23)
@@ -49,7 +137,7 @@ def test_calibration_error_by_hand() -> None:
 
 
 def test_sure_and_right_is_perfect() -> None:
-    found = reliability(answers([1.0] * 8 + [0.0] * 4, [1] * 8 + [0] * 4))
+    found = calibrate(answers([1.0] * 8 + [0.0] * 4, [1] * 8 + [0] * 4))
     for estimate in (found.ece, found.excess, found.brier):
         assert (estimate.value, estimate.low, estimate.high) == (0, 0, 0)
     assert found.floor == 0
@@ -57,12 +145,12 @@ def test_sure_and_right_is_perfect() -> None:
 
 
 def test_sure_and_wrong_is_hopeless() -> None:
-    found = reliability(answers([1.0] * 8, [0] * 8))
+    found = calibrate(answers([1.0] * 8, [0] * 8))
     assert (found.ece.value, found.brier.value, found.excess.value) == (1, 1, 1)
 
 
 def test_true_confidence_errs_no_more_than_chance() -> None:
-    found = reliability(drawn(400))
+    found = calibrate(drawn(400))
     assert found.ece.value < 2 * found.floor
     assert found.excess.low < 0 < found.excess.high
     assert all(b.right.low - 0.03 < b.confidence < b.right.high + 0.03 for b in found.bins)
@@ -70,7 +158,7 @@ def test_true_confidence_errs_no_more_than_chance() -> None:
 
 
 def test_too_much_confidence_is_seen() -> None:
-    found = reliability(drawn(400, power=2.0))
+    found = calibrate(drawn(400, power=2.0))
     assert found.ece.low > 3 * found.floor
     assert found.excess.low > 0
     assert found.excess.value == pytest.approx(1 / 2 - 1 / 3, abs=0.02)
@@ -78,7 +166,7 @@ def test_too_much_confidence_is_seen() -> None:
 
 
 def test_more_puzzles_narrow_the_intervals() -> None:
-    few, many = reliability(drawn(40)), reliability(drawn(1000))
+    few, many = calibrate(drawn(40)), calibrate(drawn(1000))
     assert many.brier.high - many.brier.low < few.brier.high - few.brier.low
     assert many.floor < few.floor
 
@@ -89,7 +177,7 @@ def test_more_puzzles_narrow_the_intervals() -> None:
 def test_what_always_holds(drawn: list[tuple[float, bool, int]]) -> None:
     _, puzzle = np.unique([number for *_, number in drawn], return_inverse=True)
     given = answers([c for c, *_ in drawn], [int(r) for _, r, _ in drawn], puzzle.tolist())
-    found = reliability(given)
+    found = calibrate(given)
     assert sum(b.count for b in found.bins) == len(given)
     assert abs(found.excess.value) <= found.ece.value + 1e-9
     assert 0 <= found.brier.value <= 1
