@@ -17,6 +17,7 @@ from PIL import Image
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.pictures import (
     list_pictures,
+    natural_key,
     read_picture,
     resize,
     square_crop,
@@ -242,3 +243,15 @@ def test_a_torn_jpeg_is_noticed_when_decoded_smaller(tmp_path):
     content = (tmp_path / "a.jpg").read_bytes()
     with pytest.raises(FormatError, match="not a readable picture"):
         read_picture(content[: len(content) * 2 // 3], enough_px=64)
+
+
+def test_names_sort_as_people_count():
+    names = ["b10.png", "B9.png", "a2.png", "b1.png", "B1.png"]
+    assert sorted(names, key=natural_key) == ["a2.png", "B1.png", "b1.png", "B9.png", "b10.png"]
+
+
+def test_only_the_known_formats_are_decoded():
+    stream = io.BytesIO()
+    Image.new("RGB", (9, 7)).save(stream, "PPM")
+    with pytest.raises(FormatError, match="expected one of PNG, JPEG"):
+        read_picture(stream.getvalue())

@@ -30,6 +30,7 @@ PUBLIC = {
     "load_solver",
     "official_result",
     "open_puzzles",
+    "open_source",
     "puzzle_figure",
     "read_layout",
     "read_picture",

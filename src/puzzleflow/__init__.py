@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from puzzleflow.core.metrics import Scores, official_result, score
     from puzzleflow.core.puzzle import Layout, Puzzle, Solution
     from puzzleflow.evaluation.figures import contact_sheet, puzzle_figure
+    from puzzleflow.formats.open import open_puzzles, open_source
     from puzzleflow.generation.builder import build_puzzle, cut_puzzle
     from puzzleflow.generation.erosion import erosion_model, list_erosions
     from puzzleflow.generation.fragments import draw_masks
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from puzzleflow.solvers.registry import list_solvers, load_solver
     from puzzleflow.storage.folder import write_folder
     from puzzleflow.storage.layout import read_layout, write_layout
-    from puzzleflow.storage.open import open_puzzles
     from puzzleflow.storage.predictions import read_predictions, write_predictions
     from puzzleflow.storage.source import PuzzleSource
 
@@ -47,7 +47,8 @@ _WHERE = {
     "load_sample": "puzzleflow.samples",
     "load_solver": "puzzleflow.solvers.registry",
     "official_result": "puzzleflow.core.metrics",
-    "open_puzzles": "puzzleflow.storage.open",
+    "open_puzzles": "puzzleflow.formats.open",
+    "open_source": "puzzleflow.formats.open",
     "puzzle_figure": "puzzleflow.evaluation.figures",
     "read_layout": "puzzleflow.storage.layout",
     "read_picture": "puzzleflow.pictures",
@@ -79,6 +80,7 @@ __all__ = [
     "load_solver",
     "official_result",
     "open_puzzles",
+    "open_source",
     "puzzle_figure",
     "read_layout",
     "read_picture",

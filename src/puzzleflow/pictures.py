@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.core.types import ByteArray
@@ -17,6 +18,7 @@ from puzzleflow.files import atomic_path, write_bytes
 
 MAX_PIXELS = 200_000_000  # larger pictures are refused before they are decoded
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF")  # whatever the suffix says
 
 
 def read_picture(
@@ -38,7 +40,7 @@ def read_picture(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # size is checked here, not by a warning
-            with Image.open(stream) as image:
+            with Image.open(stream, formats=FORMATS) as image:
                 if image.width * image.height > max_pixels:
                     raise FormatError(
                         f"{name}: {image.width}x{image.height} pixels, "
@@ -52,6 +54,9 @@ def read_picture(
         raise InputError(f"{name}: no such file") from error
     except Image.DecompressionBombError as error:
         raise FormatError(f"{name}: too many pixels ({error})") from error
+    except UnidentifiedImageError as error:
+        known = ", ".join(FORMATS)
+        raise FormatError(f"{name}: not a readable picture; expected one of {known}") from error
     except FormatError:
         raise
     except MemoryError as error:
@@ -142,6 +147,18 @@ def resize(pixels: ByteArray, height: int, width: int) -> ByteArray:
     if pixels.shape[:2] == (height, width):
         return pixels
     return np.array(to_image(pixels).resize((width, height), Image.Resampling.BILINEAR))
+
+
+def reduced(pixels: ByteArray, largest_px: int) -> ByteArray:
+    """(h, w, C) with no side above ``largest_px``."""
+    height, width = pixels.shape[:2]
+    factor = min(1.0, largest_px / max(height, width))
+    return resize(pixels, max(1, round(height * factor)), max(1, round(width * factor)))
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Sorts names so that ``piece_2`` comes before ``Piece_10``."""
+    return [(len(part), part) for part in re.split(r"(\d+)", name.lower())], name
 
 
 def list_pictures(folder: str | Path) -> list[Path]:

@@ -20,8 +20,8 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.evaluation import solved_set
 from puzzleflow.evaluation.solved_set import SolvedSet
 from puzzleflow.evaluation.spec import SolverSpec
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.open import open_puzzles
 
 NUM = 6
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from puzzleflow.cli.main import main
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.open import open_puzzles
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.results import Results
 from puzzleflow.evaluation.runner import Bench
 from puzzleflow.evaluation.spec import parse_solvers
-from puzzleflow.storage.fragments import FragmentSet
+from puzzleflow.storage.fragment_set import FragmentSet
 
 
 def puzzle_of(seed=0, grid=Grid(2, 3), px=32):  # noqa: B008

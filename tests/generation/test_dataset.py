@@ -19,11 +19,11 @@ import pytest
 from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.files import write_json
+from puzzleflow.formats.open import open_all, open_puzzles
 from puzzleflow.generation.dataset import generate_set, materialise_set, recipe_folders
 from puzzleflow.generation.plan import PRESETS, Request
 from puzzleflow.generation.recipe import read_recipe
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.open import open_all, open_puzzles
 
 MakePictures = Callable[..., Path]
 TreeBytes = Callable[[Path], dict[str, bytes]]

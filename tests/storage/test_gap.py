@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, OutputError
 from puzzleflow.core.grid import Grid
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.storage.gap import GapSource, write_gap_split
 from puzzleflow.storage.gap_writer import GapCodec, write_gap_files
-from puzzleflow.storage.open import open_puzzles
 
 GRID = Grid(3, 3)
 

@@ -9,11 +9,11 @@ import torch
 from torch.utils.data import DataLoader
 
 from puzzleflow.core.grid import Grid
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.generation.dataset import generate_set
 from puzzleflow.generation.plan import Request
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.gap import write_gap_split
-from puzzleflow.storage.open import open_puzzles
 from puzzleflow.training.puzzle_dataset import PuzzleDataset
 
 REQUEST = Request(grid=Grid(2, 3), piece_px=16, erosion="linear", splits="1/0/0")

@@ -79,7 +79,7 @@ def stored_puzzles(
     held_out: str = "val",
 ) -> tuple[StoredBatches, StoredBatches]:
     """The training split and a held-out split of stored puzzles."""
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.formats.open import open_puzzles
     from puzzleflow.training.stored import StoredBatches
 
     train, other = (

@@ -50,7 +50,7 @@ def bench(
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers
     from puzzleflow.evaluation.tables import failure_lines
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.formats.open import open_puzzles
 
     specs = parse_solvers(solvers)
     shape = Grid.parse(grid) if grid else None

@@ -65,7 +65,7 @@ def evaluate(
         score_predictions,
     )
     from puzzleflow.files import write_json
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.formats.open import open_puzzles
 
     lattice = Grid.parse(grid) if grid else None
     source = open_puzzles(data, split=split, grid=lattice) if data else None

@@ -17,7 +17,7 @@ def inspect(
     path: Annotated[
         Path,
         typer.Argument(
-            help="Puzzles (GAP, JPwLEG, RePAIR, recipe, PNG pieces), predictions or a layout."
+            help="Puzzles (GAP, JPwLEG, RePAIR, recipe, pictures), predictions or a layout."
         ),
     ],
     split: Annotated[str | None, typer.Option(help="Only train, val or test.")] = None,
@@ -33,7 +33,7 @@ def inspect(
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.grid import Grid
     from puzzleflow.files import write_json
-    from puzzleflow.storage.audit import inspect_path
+    from puzzleflow.formats.audit import inspect_path
 
     with stage_progress() as progress:
         report = inspect_path(

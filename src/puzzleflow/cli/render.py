@@ -42,26 +42,26 @@ def render(
     from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.figures import contact_sheet, fragment_figure, puzzle_figure
+    from puzzleflow.formats.open import on_grid, open_source
     from puzzleflow.pictures import picture_format, write_picture
-    from puzzleflow.storage.open import open_puzzles
-    from puzzleflow.storage.repair import RepairSource
+    from puzzleflow.storage.source import HoldsFragments
 
     if layout and (predictions or sheet):
         raise InputError("--layout draws one puzzle: without --predictions and --sheet")
     picture_format(out)  # a wrong suffix is told before the work
-    source = open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None)
+    source = open_source(path, split=split, grid=Grid.parse(grid) if grid else None)
     if not 0 <= index < len(source):
         raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {index}")
     chosen = range(index, min(index + (count if sheet else 1), len(source)))
     page = partial(contact_sheet, columns=columns, tile_px=tile_px, captions=captions)
-    if isinstance(source, RepairSource):
+    if isinstance(source, HoldsFragments):
         if layout or predictions:
             raise InputError(f"{path}: fragments that lie on no grid have no layouts to draw")
         sets = map(source.fragments, chosen)
         picture = page(sets) if sheet else fragment_figure(next(sets), captions=captions)
     else:
-        solutions = _solutions(source, chosen, layout, predictions)
-        puzzles = map(source.read, chosen)
+        solutions = _solutions(on_grid(source), chosen, layout, predictions)
+        puzzles = map(on_grid(source).read, chosen)
         if sheet:
             picture = page(puzzles, solutions)
         else:

@@ -61,8 +61,8 @@ def solve(
     from puzzleflow.evaluation.solved_puzzle import solve_puzzle
     from puzzleflow.evaluation.solved_set import SolvedSet
     from puzzleflow.evaluation.spec import SolverSpec
+    from puzzleflow.formats.open import open_puzzles
     from puzzleflow.solvers.registry import DEFAULT_SOLVER
-    from puzzleflow.storage.open import open_puzzles
 
     spec = SolverSpec.parse(solver or DEFAULT_SOLVER)
     with open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None) as source:

@@ -18,7 +18,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.evaluation.results import Results
 from puzzleflow.pictures import resize
-from puzzleflow.storage.fragments import FragmentSet
+from puzzleflow.storage.fragment_set import FragmentSet
 from puzzleflow.storage.source import PuzzleSource
 
 INK: Colour = (64, 62, 58)

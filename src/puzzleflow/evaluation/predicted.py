@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import Scores, official_result, score
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
 from puzzleflow.evaluation.runner import data_fingerprint
 from puzzleflow.storage.layout import SavedLayout, default_names, read_layout
-from puzzleflow.storage.naming import naming
 from puzzleflow.storage.predictions import Predictions, read_predictions
 from puzzleflow.storage.solutions import SOLUTIONS, read_solutions
 from puzzleflow.storage.source import PuzzleSource

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import checked
 from puzzleflow.files import write_json
 from puzzleflow.pictures import write_animation, write_picture
+from puzzleflow.solvers.sight import for_solver
 from puzzleflow.storage.layout import SavedLayout, write_layout
 
 MAX_FRAMES = 60  # of an animation
@@ -46,7 +48,8 @@ def solve_puzzle(
     trace: bool = False,
 ) -> tuple[Solution, Scores | None]:
     """Solve puzzle ``number`` of a source and write its files; scores where the truth is known."""
-    session = spec.load().prepare(puzzle.without_truth())
+    seen = replace(puzzle.without_truth(), pieces=for_solver(puzzle.pieces))
+    session = spec.load().prepare(seen)
     answer = session.solve(
         seed=child_seed(seed, number), pinned=pinned, num_alternatives=alternatives
     )

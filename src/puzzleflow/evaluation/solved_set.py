@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_seed
@@ -30,7 +30,6 @@ from puzzleflow.journal import Journal
 from puzzleflow.lock import locked
 from puzzleflow.parallel import available_cores, bounded_map
 from puzzleflow.solvers.base import Session, Solver
-from puzzleflow.storage.naming import naming
 from puzzleflow.storage.predictions import write_predictions
 from puzzleflow.storage.solutions import KIND, SOLUTIONS, Solved
 from puzzleflow.storage.source import PuzzleSource

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puzzleflow.core.assignment import as_permutation, as_permutations, whole_numbers
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
@@ -38,7 +38,6 @@ from puzzleflow.storage.gap_writer import (
     REFERENCE,
     write_gap_split,
 )
-from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
 __all__ = ["GapSource", "write_gap_split"]
@@ -59,6 +58,7 @@ class GapSource(PuzzleSource):
     """Puzzles of a GAP folder, or of one HDF5 file given directly."""
 
     kind = "gap"
+    looks_like = "a GAP folder (puzzles.h5)"
 
     def __init__(
         self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
@@ -186,10 +186,13 @@ class GapSource(PuzzleSource):
         with naming(self._labels_path):
             return as_permutations(labels, self._num_pieces)
 
-    def coordinates(self) -> NDArray[Any] | None:
-        """(M, N) positions according to labels_coordinates.h5, or None without it."""
-        path = self.folder / COORDINATES
-        return self._read_labels(path) if path.exists() else None
+    def contradictions(self) -> list[str]:
+        path, truths = self.folder / COORDINATES, self.truths()
+        if truths is None or not path.exists():
+            return []
+        if np.array_equal(self._read_labels(path), truths):
+            return []
+        return [f"{COORDINATES} and {INDICES} contradict each other"]
 
     def reference(self, index: int) -> ByteArray:
         """(rows*H, cols*W, 3) the picture before it was broken, where it was kept."""

@@ -23,12 +23,11 @@ import numpy as np
 
 from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.canvas import UNPLACED
-from puzzleflow.core.errors import FormatError, NotAGrid, NotAPermutation
+from puzzleflow.core.errors import FormatError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.files import read_json, write_json
-from puzzleflow.storage.naming import naming
 
 SCHEMA = "puzzleflow/layout"
 VERSION = 1

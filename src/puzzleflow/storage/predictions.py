@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from puzzleflow.core.assignment import as_permutations, invert_rows
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, UnknownName
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, UnknownName, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import write_json
@@ -32,7 +32,6 @@ from puzzleflow.storage.arrays import (
     write_npy,
     write_npz,
 )
-from puzzleflow.storage.naming import naming
 
 INFO_FIELDS = ("dataset", "split", "checkpoint", "n_steps", "model_type")
 PIECE_TO_POSITION, POSITION_TO_PIECE = DIRECTIONS = ("piece-to-position", "position-to-piece")

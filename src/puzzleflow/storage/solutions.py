@@ -20,13 +20,12 @@ from typing import Any, Self
 import numpy as np
 
 from puzzleflow.core.assignment import as_permutation
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.records import from_json
 from puzzleflow.core.types import IntArray
 from puzzleflow.journal import VERSION
-from puzzleflow.storage.naming import naming
 
 KIND = "solutions"
 SOLUTIONS = "solutions.jsonl"

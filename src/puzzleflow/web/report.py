@@ -10,9 +10,9 @@ import numpy as np
 from puzzleflow.core.canvas import composite, lay, outline
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pages import render
+from puzzleflow.pictures import reduced
 from puzzleflow.web.confidence import BANDS, UNKNOWN, band_of, extent, percent
 from puzzleflow.web.exports import BY_HAND, jpeg
-from puzzleflow.web.pieces import reduced
 from puzzleflow.web.workbench import Workbench
 
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"

@@ -11,7 +11,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.evaluation.limits.conditions import SECTIONS, Condition, Plan, conditions
 from puzzleflow.evaluation.limits.measure import kept_share
 from puzzleflow.evaluation.limits.pictures import PictureSet, draw_pictures, sample_pictures
-from puzzleflow.storage.open import open_puzzles
+from puzzleflow.formats.open import open_puzzles
 
 MakeFolder = Callable[..., Path]
 SMALL = Plan(

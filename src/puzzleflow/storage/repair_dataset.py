@@ -7,8 +7,7 @@ v2     puzzle_…/data.json, every fragment drawn on the full canvas; the poses 
 v3     puzzle_…/data.json with ``metadata_version`` 3 and ``position_2d``
 
 These are no grid puzzles: ``source.fragments(i)`` gives a
-:class:`~puzzleflow.storage.fragments.FragmentSet`, which assembles itself by its
-poses, while ``source[i]`` raises CannotSolve and ``source.grid`` is None.
+:class:`~puzzleflow.storage.fragment_set.FragmentSet`, which assembles itself by its poses.
 """
 
 from __future__ import annotations
@@ -19,23 +18,18 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import CannotSolve, FormatError, InputError
+from puzzleflow.core.cells import crop_to_material
+from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
 from puzzleflow.files import read_json
 from puzzleflow.pictures import read_picture
-from puzzleflow.storage.fragments import (
-    FragmentSet,
-    centroid,
-    crop_to_material,
-    pose_of_corner,
-)
-from puzzleflow.storage.naming import naming
-from puzzleflow.storage.source import PuzzleSource
+from puzzleflow.storage.fragment_set import FragmentSet, centroid, pose_of_corner
+from puzzleflow.storage.source import Source
 
 DATA = "data.json"
 _ROOTS = (
@@ -52,10 +46,11 @@ MAX_FRAGMENTS = 10_000
 MAX_POSE = 1e6
 
 
-class RepairSource(PuzzleSource):
+class RepairSource(Source):
     """Sets of fragments below a RePAIR root, or one of its puzzle folders."""
 
     kind = "repair"
+    looks_like = "a RePAIR folder"
 
     def __init__(
         self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
@@ -69,24 +64,8 @@ class RepairSource(PuzzleSource):
     def recognise(cls, path: Path) -> bool:
         return path.is_dir() and bool(_puzzle_folders(path))
 
-    @property
-    def grid(self) -> None:
-        return None
-
-    @property
-    def has_truth(self) -> bool:
-        return False
-
-    def truths(self) -> None:
-        return None
-
     def __len__(self) -> int:
         return len(self.folders)
-
-    def read(self, index: int) -> NoReturn:
-        raise CannotSolve(
-            f"{self.folders[index]}: RePAIR fragments lie anywhere and turned, not on a grid"
-        )
 
     def fragments(self, index: int) -> FragmentSet:
         """The fragments of puzzle ``index`` with their poses."""

@@ -11,7 +11,7 @@ from puzzleflow.core.errors import FormatError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
-from puzzleflow.storage.audit import inspect_path
+from puzzleflow.formats.audit import inspect_path
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.gap import write_gap_split

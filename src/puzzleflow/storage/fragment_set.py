@@ -92,15 +92,6 @@ def centroid(piece: ByteArray) -> FloatArray:
     return np.array([cols.mean(), rows.mean()])
 
 
-def crop_to_material(piece: ByteArray) -> ByteArray:
-    """The smallest rectangle that holds all material."""
-    rows = np.flatnonzero(piece[..., 3].any(axis=1))
-    cols = np.flatnonzero(piece[..., 3].any(axis=0))
-    if not len(rows):
-        raise FormatError("a fragment without material")
-    return piece[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1].copy()
-
-
 def corner(piece: ByteArray, pose: FloatArray) -> tuple[int, int]:
     """(x, y) where the turned piece is pasted so that its centroid meets the pose."""
     x, y = pose[:2] - _centroid_when_turned(piece, pose[2])

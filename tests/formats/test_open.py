@@ -1,18 +1,20 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from format_samples import small_puzzle
 
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
+from puzzleflow.formats.open import canonical_split, open_all, open_puzzles, open_source
+from puzzleflow.pictures import write_picture
 from puzzleflow.storage.gap import write_gap_split
-from puzzleflow.storage.open import KINDS, canonical_split, load_kind, open_all, open_puzzles
-from puzzleflow.storage.source import PuzzleSource
 
 
 @pytest.fixture
-def root(tmp_path, puzzle_of):
+def root(tmp_path):
     for split, count in (("train", 3), ("validation", 2), ("test", 1)):
-        puzzles = [puzzle_of(i, px=4) for i in range(count)]
+        puzzles = [small_puzzle(i, px=4) for i in range(count)]
         write_gap_split(tmp_path / split, puzzles, count, Grid(3, 3), 4)
     return tmp_path
 
@@ -48,14 +50,45 @@ def test_one_set_is_never_taken_for_another_split(root):
             open_puzzles(path, split="val")
 
 
-def test_every_kind_loads_and_says_no_to_nothing(tmp_path):
-    for name in KINDS:
-        reader = load_kind(name)
-        assert issubclass(reader, PuzzleSource)
-        assert reader.kind == name
-        assert reader.recognise(tmp_path) is False
-    with pytest.raises(UnknownName, match="gap"):
-        load_kind("hdf4")
-    with pytest.raises(FormatError, match="expected a GAP folder"):
+def test_what_no_format_knows_is_told_what_they_expect(tmp_path):
+    with pytest.raises(FormatError, match=r"expected one of: a GAP folder \(puzzles.h5\), JPwLEG"):
         open_puzzles(tmp_path)
     assert canonical_split("valid") == "val"
+
+
+PLUGIN = """
+import numpy as np
+from puzzleflow import Grid, Puzzle, PuzzleSource
+
+class PaletteSource(PuzzleSource):
+    kind = "palette"
+    looks_like = "colours.txt, one colour a piece"
+    grid, has_truth = Grid(1, 2), False
+
+    @classmethod
+    def recognise(cls, path):
+        return (path / "colours.txt").is_file()
+
+    def truths(self):
+        return None
+
+    def __len__(self):
+        return 1
+
+    def read(self, index):
+        return Puzzle(np.full((2, 4, 4, 4), 255, np.uint8), self.grid)
+"""
+
+
+def test_a_format_of_another_package_is_asked_before_the_folder(tmp_path, install):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/palette_format.py").write_text(PLUGIN)
+    entries = {"palette": "palette_format:PaletteSource"}
+    install("palette", "puzzleflow.formats", entries, source=tmp_path / "code")
+    write_picture(tmp_path / "a.png", np.zeros((4, 4, 4), np.uint8))
+    assert open_source(tmp_path).kind == "folder"
+    (tmp_path / "colours.txt").touch()
+    assert open_puzzles(tmp_path)[0].num_pieces == 2
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FormatError, match=r"colours\.txt, one colour a piece"):
+        open_puzzles(tmp_path / "empty")

@@ -16,14 +16,12 @@ from puzzleflow.core.errors import InputError, NotAPermutation, PuzzleFlowError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.formats.open import on_grid, open_all, open_source
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
-from puzzleflow.storage.gap import GapSource
 from puzzleflow.storage.layout import read_layout
-from puzzleflow.storage.open import open_all, open_puzzles
 from puzzleflow.storage.predictions import read_predictions
-from puzzleflow.storage.repair import RepairSource
-from puzzleflow.storage.source import PuzzleSource
+from puzzleflow.storage.source import HoldsFragments, PuzzleSource, Source
 
 Report = Callable[[str, int, int], None]
 MAX_LISTED = 20
@@ -50,7 +48,7 @@ def inspect_path(
     if split is None:
         sources = open_all(path, grid=grid)
     else:
-        sources = {split: open_puzzles(path, split=split, grid=grid)}
+        sources = {split: open_source(path, split=split, grid=grid)}
     splits: dict[str, Any] = {}
     prints: dict[str, tuple[IntArray, FloatArray]] = {}
     for name, source in sources.items():
@@ -104,15 +102,14 @@ def _other_file(path: Path) -> dict[str, Any] | None:
 
 
 def _inspect_source(
-    source: PuzzleSource, name: str, limit: int | None, report: Report
+    source: Source, name: str, limit: int | None, report: Report
 ) -> tuple[dict[str, Any], tuple[IntArray, FloatArray]]:
     files = [(path, path.stat().st_size) for path in source.files() if path.is_file()]
-    grid = source.grid
     facts: dict[str, Any] = {
         "kind": source.kind,
         "puzzles": len(source),
-        "grid": None if grid is None else str(grid),
-        "has_truth": source.has_truth,
+        "grid": None,
+        "has_truth": False,
         "bytes": sum(size for _, size in files),
         "num_files": len(files),
         "files": {path.name: size for path, size in files[:MAX_LISTED]},
@@ -120,15 +117,18 @@ def _inspect_source(
     }
     chosen = np.arange(len(source), dtype=np.int64) if limit is None else _spread(source, limit)
     prints: tuple[IntArray, FloatArray] = (chosen[:0], np.empty((0, 0)))
-    if isinstance(source, RepairSource):
+    if isinstance(source, HoldsFragments):
         audit, faults = _audit_fragments(source, chosen, name, report)
     else:
-        audit, faults, prints = _audit_puzzles(source, chosen, name, report)
-        faults += _label_faults(source) + _storage_faults(facts["facts"])
+        puzzles = on_grid(source)
+        facts["grid"] = None if puzzles.grid is None else str(puzzles.grid)
+        facts["has_truth"] = puzzles.has_truth
+        audit, faults, prints = _audit_puzzles(puzzles, chosen, name, report)
+        faults += _label_faults(puzzles) + _storage_faults(facts["facts"])
     return facts | {"audit": audit, "faults": faults}, prints
 
 
-def _spread(source: PuzzleSource, limit: int) -> IntArray:
+def _spread(source: Source, limit: int) -> IntArray:
     """At most ``limit`` indices, evenly over the source."""
     count = min(limit, len(source))
     return np.unique(np.linspace(0, len(source) - 1, count).astype(np.int64))
@@ -198,16 +198,12 @@ def _pixel_counts(puzzle: Puzzle) -> dict[str, int]:
 
 
 def _label_faults(source: PuzzleSource) -> list[str]:
-    """Are all labels permutations, and do both label files of GAP say the same?"""
+    """Are all labels permutations, and do they agree with each other?"""
     try:
-        truths = source.truths()
-        if isinstance(source, GapSource) and truths is not None:
-            cells = source.coordinates()
-            if cells is not None and not np.array_equal(cells, truths):
-                return ["labels_coordinates.h5 and labels_indices.h5 contradict each other"]
+        source.truths()
+        return source.contradictions()
     except InputError as error:
         return [str(error)]
-    return []
 
 
 def _storage_faults(facts: dict[str, Any]) -> list[str]:
@@ -218,7 +214,7 @@ def _storage_faults(facts: dict[str, Any]) -> list[str]:
 
 
 def _audit_fragments(
-    source: RepairSource, chosen: IntArray, name: str, report: Report
+    source: HoldsFragments, chosen: IntArray, name: str, report: Report
 ) -> tuple[dict[str, Any], list[str]]:
     faults: list[str] = []
     pieces = placed = 0

@@ -8,10 +8,11 @@ import pytest
 from PIL import Image
 
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError
+from puzzleflow.formats.open import open_puzzles, open_source
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.fragments import FragmentSet, centroid, corner, pose_of_corner
-from puzzleflow.storage.open import open_puzzles
-from puzzleflow.storage.repair import RepairSource
+from puzzleflow.storage.fragment_set import FragmentSet, centroid, corner, pose_of_corner
+from puzzleflow.storage.repair_dataset import RepairSource
+from puzzleflow.storage.source import HoldsFragments
 
 
 def blob(seed: int, height: int = 20, width: int = 14) -> np.ndarray:
@@ -85,12 +86,13 @@ def material(picture):
 def test_v2_is_drawn_as_it_lies(tmp_path, solution):
     write_v2(tmp_path / "SOLVED/puzzle_0000001_RP_group_1", solution)
     write_v2(tmp_path / "SOLVED/puzzle_0000002_RP_group_2", solution)
-    with open_puzzles(tmp_path) as source:
+    with open_source(tmp_path) as source:
         assert isinstance(source, RepairSource)
-        assert (len(source), source.grid, source.has_truth) == (2, None, False)
+        assert isinstance(source, HoldsFragments)
+        assert len(source) == 2
         fragments = source.fragments(-1)
-        with pytest.raises(CannotSolve, match="not on a grid"):
-            source[0]
+        with pytest.raises(CannotSolve, match=r"a free-form set \(repair\)"):
+            open_puzzles(tmp_path)
         copy = pickle.loads(pickle.dumps(source))
     assert fragments.pieces[0].shape == (13, 11, 4)
     assert np.array_equal(fragments.assemble(), solution)
@@ -101,14 +103,14 @@ def test_v2_is_drawn_as_it_lies(tmp_path, solution):
 @pytest.mark.parametrize("rotation", [0.0, 90.0, 180.0, 270.0])
 def test_v3_puts_every_centroid_where_it_says(tmp_path, solution, rotation):
     write_v3(tmp_path / "puzzle_1", solution, rotation)
-    fragments = open_puzzles(tmp_path / "puzzle_1").fragments(0)
+    fragments = open_source(tmp_path / "puzzle_1").fragments(0)
     assert np.array_equal(fragments.assemble(), solution)
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270, 30, -77])
 def test_v1_is_pasted_like_the_reference_procedure(tmp_path, rotation):
     expected = write_v1(tmp_path / "RPobj_g1_o0001", rotation)
-    with open_puzzles(tmp_path) as source:
+    with open_source(tmp_path) as source:
         assembled = source.fragments(0).assemble()
         assert source.describe()["versions"] == ["v1"]
     first, second = material(assembled), material(expected)
@@ -131,12 +133,12 @@ def test_v1_poses_beside_the_folder_and_unknown_ones(tmp_path):
     write_v1(tmp_path / "RPobj_g1_o0001")
     table = (tmp_path / "RPobj_g1_o0001/ground_truth.txt").read_text().splitlines()
     (tmp_path / "RPobj_g1_o0001/ground_truth.txt").unlink()
-    assert not open_puzzles(tmp_path).fragments(0).placed.any()
+    assert not open_source(tmp_path).fragments(0).placed.any()
     with pytest.raises(InputError, match="known pose"):
-        open_puzzles(tmp_path).fragments(0).assemble()
+        open_source(tmp_path).fragments(0).assemble()
     (tmp_path / "gt").mkdir()
     (tmp_path / "gt/RPobj_g1_o0001.csv").write_text("\n".join(table[:3]))
-    fragments = open_puzzles(tmp_path).fragments(0)
+    fragments = open_source(tmp_path).fragments(0)
     assert fragments.placed.tolist() == [True, True, False]
     assert fragments.assemble().shape[2] == 4
 
@@ -160,18 +162,18 @@ def test_bad_data_json(tmp_path, solution, change):
     content = json.loads((tmp_path / "p/data.json").read_text())
     (tmp_path / "p/data.json").write_text(json.dumps(content | change))
     with pytest.raises(InputError):
-        open_puzzles(tmp_path / "p").fragments(0).assemble()
+        open_source(tmp_path / "p").fragments(0).assemble()
 
 
 def test_bad_tables_and_empty_fragments(tmp_path):
     write_v1(tmp_path / "p")
     (tmp_path / "p/ground_truth.txt").write_text("rpf,x,y,rot\nRPf_00000.png,1,two,3\n")
     with pytest.raises(FormatError, match="expected a number"):
-        open_puzzles(tmp_path).fragments(0)
+        open_source(tmp_path).fragments(0)
     (tmp_path / "p/ground_truth.txt").write_text("x,y\n1,2\n")  # a contour, not poses
-    assert not open_puzzles(tmp_path).fragments(0).placed.any()
+    assert not open_source(tmp_path).fragments(0).placed.any()
     write_picture(tmp_path / "p/RPf_00000.png", np.zeros((4, 4, 4), np.uint8))
     with pytest.raises(FormatError, match="without material"):
-        open_puzzles(tmp_path).fragments(0)
+        open_source(tmp_path).fragments(0)
     with pytest.raises(InputError, match="no fragments"):
         FragmentSet(tmp_path, (), (), np.zeros((0, 3)))
