@@ -16,6 +16,7 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
+from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
@@ -23,7 +24,6 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.files import write_bytes
 from puzzleflow.generation.builder import build_puzzle, draw_positions
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
 from puzzleflow.generation.recipe import mask_seed
 from puzzleflow.pictures import write_picture
 from puzzleflow.samples import load_sample

@@ -231,7 +231,7 @@ def test_intervals_hold_their_value_and_repeat_with_their_seed():
         ([[0, 1, 2]], [[0, 1, 2]], NotAPermutation),
         ([[0, 1, 2, 3]] * 2, [[0, 1, 2, 3]], InputError),
         (np.empty((0, 4), int), np.empty((0, 4), int), InputError),
-        ([[0.0, 1.0, 2.0, 3.0]], [[0, 1, 2, 3]], NotAPermutation),
+        ([[0.5, 1.0, 2.0, 3.0]], [[0, 1, 2, 3]], NotAPermutation),
     ],
 )
 def test_what_cannot_be_scored_is_refused(predicted, truth, error):

@@ -8,6 +8,7 @@ from puzzleflow.models.relational import (
     PRIOR_FEATURES,
     RelationalConfig,
     RelationalNet,
+    World,
     _best_candidates,
 )
 
@@ -35,12 +36,33 @@ def network() -> RelationalNet:
 def test_every_grid_gets_relations_of_its_size(network: RelationalNet, text: str) -> None:
     grid = Grid.parse(text)
     N = grid.num_pieces
-    in_context, isolated = network(torch.rand(2, N, 4, 32, 32), prior_of(2, N), grid)
+    in_context, isolated = network(torch.rand(2, N, 4, 32, 32), prior_of(2, N), World(grid))
     for relations in (in_context, isolated):
         assert relations.right.shape == relations.down.shape == (2, N, N)
-        assert relations.none.shape == (2, N, 4)
-        assert relations.position.shape == (2, N, N)
-        assert relations.side_logits(Direction.UP).shape == (2, N, N + 1)
+        assert relations.absent.shape == relations.frame.shape == (2, N, 4)
+        assert relations.side_logits(Direction.UP).shape == (2, N, N + 2)
+        assert relations.stray.shape == (2, N)
+        assert relations.turn.shape == (2, N, 4)
+    assert network.positions(in_context, grid).shape == (2, N, N)
+    assert network.positions(in_context, Grid(4, 5)).shape == (2, N, 20)
+
+
+def test_nothing_is_absent_from_a_closed_world(network: RelationalNet) -> None:
+    pixels, prior = torch.rand(1, 4, 4, 32, 32), prior_of(1, 4)
+    with torch.no_grad():
+        closed, _ = network(pixels, prior, World(Grid(2, 2)))
+        opened, _ = network(pixels, prior, World(Grid(2, 2), closed=False))
+        hidden, _ = network(pixels, prior, World(None))
+    assert torch.isneginf(closed.absent).all()
+    assert opened.absent.isfinite().all()
+    assert not torch.allclose(closed.frame, opened.frame)  # the network is told
+    assert not torch.allclose(closed.frame, hidden.frame)
+
+
+def test_what_the_network_is_told_of_the_world() -> None:
+    assert World(Grid(2, 4)).features(8) == [0.2, 0.4, 0.5, 0.25, 0.0, 0.0, 0.0]
+    assert World(Grid(2, 4), closed=False).features(6) == [0.2, 0.4, 0.5, 0.25, 1.0, 0.0, 0.75]
+    assert World(None, closed=False).features(6) == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0]
 
 
 def test_shuffling_the_pieces_shuffles_the_relations(network: RelationalNet) -> None:
@@ -48,21 +70,26 @@ def test_shuffling_the_pieces_shuffles_the_relations(network: RelationalNet) -> 
     pixels, prior = torch.rand(1, 6, 4, 32, 32), prior_of(1, 6)
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     with torch.no_grad():
-        plain, _ = network(pixels, prior, grid)
-        mixed, _ = network(pixels[:, order], prior[:, :, order][:, :, :, order], grid)
+        plain, _ = network(pixels, prior, World(grid, closed=False))
+        mixed, _ = network(
+            pixels[:, order], prior[:, :, order][:, :, :, order], World(grid, closed=False)
+        )
     torch.testing.assert_close(mixed.right, plain.right[:, order][:, :, order])
     torch.testing.assert_close(mixed.down, plain.down[:, order][:, :, order])
-    torch.testing.assert_close(mixed.none, plain.none[:, order])
-    torch.testing.assert_close(mixed.position, plain.position[:, order])
+    for name in ("absent", "frame", "place", "stray", "turn"):
+        torch.testing.assert_close(getattr(mixed, name), getattr(plain, name)[:, order])
 
 
 def test_side_logits_face_each_other(network: RelationalNet) -> None:
     with torch.no_grad():
-        relations, _ = network(torch.rand(1, 4, 4, 32, 32), prior_of(1, 4), Grid(2, 2))
+        relations, _ = network(
+            torch.rand(1, 4, 4, 32, 32), prior_of(1, 4), World(Grid(2, 2), closed=False)
+        )
     right = relations.side_logits(Direction.RIGHT)
     left = relations.side_logits(Direction.LEFT)
     assert right[0, 1, 2] == left[0, 2, 1] == relations.right[0, 1, 2]
-    assert right[0, 1, 4] == relations.none[0, 1, Direction.RIGHT]
+    assert right[0, 1, 4] == relations.absent[0, 1, Direction.RIGHT]
+    assert right[0, 1, 5] == relations.frame[0, 1, Direction.RIGHT]
     assert torch.isneginf(right[0, 2, 2])  # no piece lies beside itself
 
 
@@ -73,7 +100,7 @@ def test_context_matters(network: RelationalNet) -> None:
     other[:, 3] = torch.rand(1, 4, 32, 32)
     prior = prior_of(1, 4)
     with torch.no_grad():
-        first, second = (network(p, prior, Grid(2, 2))[0] for p in (pixels, other))
+        first, second = (network(p, prior, World(Grid(2, 2)))[0] for p in (pixels, other))
     assert not torch.allclose(first.right[0, 0, 1], second.right[0, 0, 1])
 
 

@@ -5,7 +5,7 @@ import torch
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.relational import PRIOR_FEATURES, Relations
 from puzzleflow.search import minimise
-from puzzleflow.solvers.relational_energy import EnergyWeights, terms_of, weights_for
+from puzzleflow.solvers.relational_energy import WEIGHTS, EnergyWeights, terms_of, weights_for
 
 
 def silent(N: int) -> list[np.ndarray]:
@@ -13,8 +13,18 @@ def silent(N: int) -> list[np.ndarray]:
     return [np.zeros((2, N, N, PRIOR_FEATURES), np.float32)]
 
 
-def planted(truth: list[int], grid: Grid, strength: float) -> Relations:
-    """Relations that say just what ``truth`` (piece → position) says."""
+def related(
+    right: torch.Tensor, down: torch.Tensor, frame: torch.Tensor, absent: torch.Tensor | None = None
+) -> Relations:
+    """Relations that know nothing else; of a closed world where nothing is absent."""
+    B, N = right.shape[:2]
+    absent = torch.full((B, N, 4), float("-inf")) if absent is None else absent
+    nothing = torch.zeros(B, N, 4)
+    return Relations(right, down, absent, frame, nothing, torch.zeros(B, N), nothing)
+
+
+def planted(truth: list[int], grid: Grid, strength: float) -> tuple[Relations, torch.Tensor]:
+    """Relations and positions that say just what ``truth`` (piece → position) says."""
     N = grid.num_pieces
     piece_at = np.argsort(truth)
     seams = []
@@ -28,7 +38,7 @@ def planted(truth: list[int], grid: Grid, strength: float) -> Relations:
         none[0, piece_at[grid.on_frame(direction)], direction] = strength
     position = torch.zeros(1, N, N)
     position[0, torch.arange(N), torch.tensor(truth)] = strength
-    return Relations(seams[0], seams[1], none, position)
+    return related(seams[0], seams[1], none), position
 
 
 @pytest.mark.parametrize(
@@ -42,7 +52,7 @@ def planted(truth: list[int], grid: Grid, strength: float) -> Relations:
 )
 def test_the_truth_has_the_lowest_energy(weights: EnergyWeights) -> None:
     grid, truth = Grid(2, 3), [4, 0, 5, 2, 1, 3]
-    (terms,) = terms_of(planted(truth, grid, 6.0), silent(6))
+    (terms,) = terms_of(*planted(truth, grid, 6.0), silent(6))
     energy = terms.energy(grid, weights)
     best = minimise(energy)[0]
     assert energy.of_layout(np.array(truth)) == pytest.approx(best.energy)
@@ -58,8 +68,8 @@ def test_relations_alone_cannot_tell_a_shift_but_the_border_can() -> None:
         ring[0, a, b] = 5.0
     none = torch.zeros(1, N, 4)
     none[0, 0, Direction.LEFT] = none[0, 2, Direction.RIGHT] = 4.0
-    relations = Relations(ring, torch.zeros(1, N, N), none, torch.zeros(1, N, N))
-    (terms,) = terms_of(relations, silent(3))
+    relations = related(ring, torch.zeros(1, N, N), none)
+    (terms,) = terms_of(relations, torch.zeros(1, N, N), silent(3))
     with_border = minimise(terms.energy(grid, EnergyWeights(0, 1, 1, 0)))[0]
     assert with_border.position_of.tolist() == [0, 1, 2]
 
@@ -68,10 +78,11 @@ def test_a_seam_is_charged_from_both_sides() -> None:
     grid = Grid(1, 2)
     right = torch.tensor([[[0.0, 2.0], [0.0, 0.0]]])
     (terms,) = terms_of(
-        Relations(right, torch.zeros(1, 2, 2), torch.zeros(1, 2, 4), torch.zeros(1, 2, 2)),
+        related(right, torch.zeros(1, 2, 2), torch.zeros(1, 2, 4)),
+        torch.zeros(1, 2, 2),
         silent(2),
     )
-    log_p = 2.0 - np.log(np.exp(2.0) + 1.0)  # against "none" only, on either side
+    log_p = 2.0 - np.log(np.exp(2.0) + 1.0)  # against the frame only, on either side
     assert terms.right[0, 1] == pytest.approx(-2 * log_p, abs=1e-5)
     assert terms.border[0, Direction.RIGHT] == pytest.approx(np.log(np.exp(2.0) + 1.0), abs=1e-5)
     assert terms.energy(grid, EnergyWeights(0, 0.5, 0, 0)).right[0, 1] == pytest.approx(-log_p)
@@ -96,7 +107,33 @@ def test_the_prior_alone_can_decide() -> None:
     for a, b in wrong:
         prior[0, a, b, :2] = -4.0
     zeros = torch.zeros(1, 3, 3)
-    (terms,) = terms_of(Relations(zeros, zeros, torch.zeros(1, 3, 4), zeros), [prior])
+    (terms,) = terms_of(related(zeros, zeros, torch.zeros(1, 3, 4)), zeros, [prior])
     best = minimise(terms.energy(grid, EnergyWeights(0, 0, 0, 1)))[0]
     assert best.position_of.tolist() == [1, 2, 0]  # 2, 0, 1 from left to right
     assert best.energy == pytest.approx(0.0)
+
+
+def test_an_empty_place_and_a_piece_aside_are_charged_as_they_should_be() -> None:
+    """Two pieces and one empty place on 1x2: every layout by hand."""
+    grid = Grid(1, 2)
+    absent = torch.zeros(1, 2, 4)
+    absent[0, 0, Direction.RIGHT] = 1.0
+    zeros = torch.zeros(1, 2, 2)
+    relations = related(zeros, zeros, torch.zeros(1, 2, 4), absent)
+    (terms,) = terms_of(relations, zeros, silent(2), closed=False)
+    parts = terms.parts(grid, num_empty=1)
+    assert parts.unary.shape == (9, 3, 2)
+    only = {name: EnergyWeights(*(float(n == name) for n in WEIGHTS)) for name in WEIGHTS}
+    both, left_alone, right_alone = np.array([[0, 1, -1], [0, -1, 1], [-1, 1, 0]])
+
+    def of(name: str, layout: np.ndarray) -> float:
+        return parts.energy(only[name]).of_layout(layout)
+
+    # leaving a piece aside costs what its four sides cost as absent: placing it saves that
+    none = terms.absent.sum(axis=1)
+    assert of("absent", both) == pytest.approx(-none.sum())
+    assert of("absent", left_alone) == pytest.approx(-none[0] + terms.absent[0, Direction.RIGHT])
+    assert of("absent", right_alone) == pytest.approx(-none[1] + terms.absent[1, Direction.LEFT])
+    assert [of("gap", layout) for layout in (both, left_alone)] == [-8.0, -3.0]
+    assert [of("aside", layout) for layout in (both, left_alone)] == [-2.0, -1.0]
+    assert terms.absent[0, Direction.RIGHT] == pytest.approx(-1 + np.log(np.e + 2), abs=1e-5)

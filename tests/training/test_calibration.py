@@ -4,7 +4,7 @@ import pytest
 from puzzleflow.core.grid import Grid
 from puzzleflow.search import posterior
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
-from puzzleflow.training.calibration import expected, fit_weights, observed
+from puzzleflow.training.calibration import Example, expected, fit_weights, observed
 
 GRID = Grid(2, 3)
 
@@ -18,6 +18,9 @@ def random_terms(rng: np.random.Generator) -> Terms:
         border=rng.gamma(1.0, 1.0, (N, 4)),
         colour_right=rng.gamma(1.0, 2.0, (N, N)),
         colour_down=rng.gamma(1.0, 2.0, (N, N)),
+        absent=rng.gamma(1.0, 1.0, (N, 4)),
+        stray=rng.normal(size=N),
+        turn=rng.gamma(1.0, 1.0, (N, 4)),
     )
 
 
@@ -34,27 +37,31 @@ def drawn(terms: Terms, weights: EnergyWeights, rng: np.random.Generator) -> np.
 
 def test_observed_terms_add_up_to_the_energy() -> None:
     rng = np.random.default_rng(1)
-    terms, weights = random_terms(rng), EnergyWeights(0.4, 0.7, 1.3, 0.2)
-    layout = rng.permutation(GRID.num_pieces)
-    total = observed(terms, layout, GRID) @ np.array([0.4, 0.7, 1.3, 0.2])
-    assert total == pytest.approx(terms.energy(GRID, weights).of_layout(layout))
+    weights = EnergyWeights(0.4, 0.7, 1.3, 0.2, 0.9, 0.1, 0.6, -0.3, 0.8)
+    for num_empty in (None, 2):
+        parts = random_terms(rng).parts(GRID, num_empty)
+        at = rng.permutation(parts.unary.shape[1])[: GRID.num_pieces]
+        position_of = np.full(parts.unary.shape[1], -1)
+        position_of[at] = np.arange(GRID.num_pieces)
+        total = observed(Example(parts, at)) @ weights.vector
+        assert total == pytest.approx(parts.energy(weights).of_layout(position_of))
 
 
 def test_expected_terms_of_a_sure_posterior_are_the_observed_ones() -> None:
-    rng = np.random.default_rng(2)
-    terms = random_terms(rng)
-    energy = terms.energy(GRID, EnergyWeights(50, 50, 50, 50))
-    belief = posterior(energy)
+    parts = random_terms(np.random.default_rng(2)).parts(GRID)
+    belief = posterior(parts.energy(EnergyWeights(50, 50, 50, 50)))
     layout = belief.position_prob.argmax(axis=1)
     assert belief.position_prob.max(axis=1).min() > 0.99
-    assert expected(terms, belief, GRID) == pytest.approx(observed(terms, layout, GRID), abs=0.2)
+    shown = observed(Example(parts, np.argsort(layout)))
+    assert expected(parts, belief) == pytest.approx(shown, abs=0.2)
 
 
 def test_the_weights_that_made_the_data_are_found() -> None:
     rng = np.random.default_rng(3)
     true = EnergyWeights(position=0.25, pair=0.6, border=0.4, colour=0.3)
     terms = [random_terms(rng) for _ in range(80)]
-    truths = [drawn(t, true, rng) for t in terms]
-    fitted = fit_weights(terms, truths, GRID, initial=EnergyWeights(1.0, 1.0, 1.0, 1.0))
-    for name, value in true.to_dict().items():
-        assert fitted.to_dict()[name] == pytest.approx(value, abs=0.15), name
+    examples = [Example(t.parts(GRID), np.argsort(drawn(t, true, rng))) for t in terms]
+    fitted = fit_weights(examples, initial=EnergyWeights(1.0, 1.0, 1.0, 1.0))
+    for name in ("position", "pair", "border", "colour"):
+        assert getattr(fitted, name) == pytest.approx(getattr(true, name), abs=0.15), name
+    assert fitted.absent == EnergyWeights().absent  # closed puzzles say nothing of it

@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -10,7 +11,13 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.masks import write_masks
 from puzzleflow.training.banks import MaskBank, PictureBank, picture_split, split_pictures
-from puzzleflow.training.stream import Batch, PuzzleStream, StreamConfig, stream_loader
+from puzzleflow.training.stream import (
+    Batch,
+    PuzzleStream,
+    StreamConfig,
+    _moved_inward,
+    stream_loader,
+)
 
 CONFIG = StreamConfig(piece_px=32, pieces_per_batch=36, grids={"3x3": 1.0, "2x3": 1.0})
 
@@ -122,3 +129,42 @@ def test_written_masks_are_drawn(tmp_path: Path, name: str) -> None:
     bank = MaskBank.read({str(tmp_path / name): 1.0})
     drawn = bank.draw(200, 128, np.random.default_rng(0))
     assert sorted({int(mask.sum()) for mask in drawn}) == [10 * 128 * 255, 60 * 80 * 255]
+
+
+def test_missing_and_foreign_pieces(pictures: PictureBank, masks: MaskBank) -> None:
+    config = replace(CONFIG, open_share=1.0, hidden_share=0.5, grids={"3x3": 1.0})
+    batches = [PuzzleStream(pictures, masks, config, seed=3).batch(b) for b in range(12)]
+    assert {batch.hidden for batch in batches} == {False, True}
+    assert any((batch.position_of < 0).any() for batch in batches)
+    for batch in batches:
+        B, N = batch.position_of.shape
+        assert batch.pieces.shape[:2] == (B, N)
+        for truth in batch.position_of:
+            placed = truth[truth >= 0].tolist()
+            assert len(set(placed)) == len(placed) <= 9
+        if batch.closed:
+            assert (batch.position_of.sort(dim=1).values == torch.arange(9)).all()
+        assert batch.world.grid == (None if batch.hidden else Grid(3, 3))
+
+
+def test_a_turned_puzzle_is_the_picture_turned(pictures: PictureBank, masks: MaskBank) -> None:
+    plain = replace(CONFIG, grids={"2x3": 1.0}, square_share=1.0, widest_gap=0.0, plain_share=1.0)
+    stream = PuzzleStream(pictures, masks, plain, seed=1)
+    grid = Grid(2, 3)
+    for turn in range(4):
+        pieces, truth = stream._puzzle(grid, np.random.default_rng(5), turn=turn)
+        picture = int(np.random.default_rng(5).integers(len(pictures)))
+        upright = stream._canvas(Grid(3, 2) if turn % 2 else grid, picture, None)
+        cells = pieces[np.argsort(truth), :3].reshape(2, 3, 3, 32, 32)
+        laid = cells.transpose(0, 3, 1, 4, 2).reshape(64, 96, 3)
+        assert np.abs(laid.astype(int) - np.rot90(upright, turn)).max() <= 1
+
+
+def test_outlines_move_inward_but_a_quarter_stays() -> None:
+    alpha = np.zeros((2, 32, 32), np.uint8)
+    alpha[:, 2:30, 2:30] = 255
+    narrow = _moved_inward(alpha, 3.0, np.random.default_rng(0))
+    assert (narrow <= alpha).all()
+    assert (narrow > 127).sum() < (alpha > 127).sum()
+    deep = _moved_inward(alpha, 30.0, np.random.default_rng(0))
+    assert ((deep > 0).mean(axis=(1, 2)) > 0.2).all()

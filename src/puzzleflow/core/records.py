@@ -49,30 +49,31 @@ def _fields(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:
-    if get_origin(kind) is UnionType:  # X | None
-        if value is None:
-            return None
-        (kind,) = (option for option in get_args(kind) if option is not NoneType)
-    if dataclasses.is_dataclass(kind):
-        return _dataclass(kind, value, name)
     found = type(value)
-    if get_origin(kind) is tuple:
+    if found is kind:  # first, as most values are plain
+        if not _is_broken(value):
+            return value
+    elif kind is float:
+        if found is int and not _is_broken(value):
+            return float(value)
+    elif get_origin(kind) is UnionType:  # X | None
+        (option,) = (option for option in get_args(kind) if option is not NoneType)
+        return None if value is None else _value(option, value, name)
+    elif get_origin(kind) is tuple:  # tuple[X, ...]
         kind, (inner, _) = tuple, get_args(kind)
         if found is list:
             return tuple(_value(inner, item, name) for item in value)
-    elif found is int and kind in (int, float) and abs(value) < _INT_LIMIT:
-        return kind(value)
-    elif found is kind is not int and not _is_broken(value):
-        return value
+    elif dataclasses.is_dataclass(kind):
+        return _dataclass(kind, value, name)
     raise FormatError(f"{name}: expected {_WORDS[kind]}, found {reprlib.repr(value)}")
 
 
 def _is_broken(value: str | float) -> bool:
-    """Whether it is infinite, or has half a surrogate pair, which no file takes."""
+    """Whether it is infinite, too large, or has half a surrogate pair, which no file takes."""
     if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:
             return True
         return False
-    return not math.isfinite(value)
+    return abs(value) >= _INT_LIMIT if isinstance(value, int) else not math.isfinite(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,9 +81,9 @@ class Bench:
             if changed and changed <= MADE_WITH
         }
 
-    def known(self, spec: SolverSpec) -> dict[int, Record]:
-        """The results of one solver so far, by index of the puzzle."""
-        found = {record.index: record for record in self.journal(spec).read()}
+    def _by_index(self, records: Iterable[Record]) -> dict[int, Record]:
+        """The results of puzzles that are run, in their order."""
+        found = {record.index: record for record in records}
         return {index: found[index] for index in range(self.num_puzzles) if index in found}
 
     def stream(
@@ -107,7 +107,7 @@ class Bench:
                     with writing(journal.path):
                         journal.path.unlink(missing_ok=True)
                 journals[spec] = stack.enter_context(journal)
-                known = self.known(spec)
+                known = self._by_index(journal.entries)
                 for index in range(self.num_puzzles):
                     if index in known:
                         yield spec, known[index]
@@ -127,7 +127,10 @@ class Bench:
     def results(self) -> list[Results]:
         """What the journals hold, scored, in the order of the solvers."""
         return [
-            score_records(spec.label, self.known(spec).values(), self.truths) for spec in self.specs
+            score_records(
+                spec.label, self._by_index(self.journal(spec).read()).values(), self.truths
+            )
+            for spec in self.specs
         ]
 
 

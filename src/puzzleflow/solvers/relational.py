@@ -43,7 +43,7 @@ class RelationalSolver:
     def prepare(self, puzzle: Puzzle) -> Session:
         """Encode ``puzzle``, of the closed world or the open one."""
         if puzzle.is_closed:
-            return self.prepare_many([puzzle])[0]
+            return self._prepare_closed([puzzle])[0]
         started = time.perf_counter()
         found = hypotheses(self.network, puzzle, self._weights(puzzle.conditions.is_complete))
         return OpenSession(
@@ -55,8 +55,13 @@ class RelationalSolver:
             prepare_s=time.perf_counter() - started,
         )
 
-    def prepare_many(self, puzzles: Sequence[Puzzle]) -> list[EnergySession]:
-        """Sessions of closed puzzles that share grid and piece size, encoded in one batch."""
+    def prepare_many(self, puzzles: Sequence[Puzzle]) -> Sequence[Session]:
+        """Sessions of puzzles that share grid and piece size; closed ones encoded in one batch."""
+        if all(puzzle.is_closed for puzzle in puzzles):
+            return self._prepare_closed(puzzles)
+        return [self.prepare(puzzle) for puzzle in puzzles]
+
+    def _prepare_closed(self, puzzles: Sequence[Puzzle]) -> list[EnergySession]:
         started = time.perf_counter()
         grid = puzzles[0].closed_grid
         terms = relate(self.network, puzzles)
