@@ -33,9 +33,10 @@ def read_picture(
     Turned upright as its EXIF says, first frame of an animation, alpha dropped
     unless the mode has it, 16 bits a channel brought down to 8. A JPEG may be
     decoded at 1/2, 1/4 or 1/8 as long as both sides keep ``enough_px``: much
-    less time and memory, and the file is still read to its end.
+    less time and memory, and the file is still read to its end. Errors name the
+    file; those of ``bytes`` leave that to the caller.
     """
-    name = "picture" if isinstance(source, bytes) else str(source)
+    name = "" if isinstance(source, bytes) else f"{source}: "
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
         with warnings.catch_warnings():
@@ -43,7 +44,7 @@ def read_picture(
             with Image.open(stream, formats=FORMATS) as image:
                 if image.width * image.height > max_pixels:
                     raise FormatError(
-                        f"{name}: {image.width}x{image.height} pixels, "
+                        f"{name}{image.width}x{image.height} pixels, "
                         f"more than the {max_pixels:,} allowed"
                     )
                 if enough_px is not None:
@@ -51,22 +52,22 @@ def read_picture(
                 image.load()
                 return np.array(_eight_bit(_upright(image)).convert(mode))
     except FileNotFoundError as error:
-        raise InputError(f"{name}: no such file") from error
+        raise InputError(f"{name}no such file") from error
     except Image.DecompressionBombError as error:
-        raise FormatError(f"{name}: too many pixels ({error})") from error
+        raise FormatError(f"{name}too many pixels ({error})") from error
     except UnidentifiedImageError as error:
         known = ", ".join(FORMATS)
-        raise FormatError(f"{name}: not a readable picture; expected one of {known}") from error
+        raise FormatError(f"{name}not a readable picture; expected one of {known}") from error
     except FormatError:
         raise
     except MemoryError as error:
-        raise FormatError(f"{name}: too large for the memory of this machine") from error
+        raise FormatError(f"{name}too large for the memory of this machine") from error
     except PermissionError as error:
-        raise InputError(f"{name}: {error.strerror}") from error
+        raise InputError(f"{name}{error.strerror}") from error
     except IsADirectoryError as error:
-        raise InputError(f"{name}: expected a picture, found a folder") from error
+        raise InputError(f"{name}expected a picture, found a folder") from error
     except Exception as error:  # PIL raises almost anything on damaged files
-        raise FormatError(f"{name}: not a readable picture ({error})") from error
+        raise FormatError(f"{name}not a readable picture ({error})") from error
 
 
 def _upright(image: Image.Image) -> Image.Image:

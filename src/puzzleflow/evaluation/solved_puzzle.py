@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import checked
 from puzzleflow.files import write_json
 from puzzleflow.pictures import write_animation, write_picture
-from puzzleflow.solvers.sight import for_solver
+from puzzleflow.solvers.sight import seen
 from puzzleflow.storage.layout import SavedLayout, write_layout
 
 MAX_FRAMES = 60  # of an animation
@@ -48,8 +47,7 @@ def solve_puzzle(
     trace: bool = False,
 ) -> tuple[Solution, Scores | None]:
     """Solve puzzle ``number`` of a source and write its files; scores where the truth is known."""
-    seen = replace(puzzle.without_truth(), pieces=for_solver(puzzle.pieces))
-    session = spec.load().prepare(seen)
+    session = spec.load().prepare(seen(puzzle))
     answer = session.solve(
         seed=child_seed(seed, number), pinned=pinned, num_alternatives=alternatives
     )

@@ -30,6 +30,7 @@ from puzzleflow.journal import Journal
 from puzzleflow.lock import locked
 from puzzleflow.parallel import available_cores, bounded_map
 from puzzleflow.solvers.base import Session, Solver
+from puzzleflow.solvers.sight import seen
 from puzzleflow.storage.predictions import write_predictions
 from puzzleflow.storage.solutions import KIND, SOLUTIONS, Solved
 from puzzleflow.storage.source import PuzzleSource
@@ -207,12 +208,12 @@ def _sessions(
     prepare_many = getattr(solver, "prepare_many", None)
     if prepare_many is None:
         for index in block.wanted:
-            puzzle = source.read(index).without_truth()
+            puzzle = seen(source.read(index))
             with naming(f"{source.path}, puzzle {index}"):
                 session = solver.prepare(puzzle)
             yield index, puzzle, session
         return
-    puzzles = {index: source.read(index).without_truth() for index in block.indices}
+    puzzles = {index: seen(source.read(index)) for index in block.indices}
     alike: dict[tuple[Grid, tuple[int, int]], list[int]] = {}
     for index, puzzle in puzzles.items():
         alike.setdefault((puzzle.grid, puzzle.piece_px), []).append(index)

@@ -18,6 +18,7 @@ from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.memory import PeakMemory, release_free_memory
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.solvers.base import Solver
+from puzzleflow.solvers.sight import seen
 from puzzleflow.storage.source import PuzzleSource
 
 
@@ -51,7 +52,7 @@ def solve_task(task: Task) -> tuple[SolverSpec, Record]:
     """
     source = open_here(task.run, task.source)
     whole = source.read(task.index)
-    puzzle = whole.without_truth()
+    puzzle = seen(whole)
     pinned = source.pins(task.index) or None
     seed = child_seed(task.seed, task.index)
     is_new = task.spec not in _solvers

@@ -71,7 +71,7 @@ def _reason(error: BaseException) -> str:
     """One line without addresses of objects, which differ from run to run."""
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     reason = re.sub(r"<[^<>]* at 0x[0-9a-f]+>", "it", reason)
-    return " ".join(reason.split()).removeprefix("picture: ")
+    return " ".join(reason.split())
 
 
 def survey_pictures(

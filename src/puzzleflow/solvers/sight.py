@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import reduced
 
 LARGEST_PX = 192  # no solver looks closer than this
+
+
+def seen(puzzle: Puzzle) -> Puzzle:
+    """What a solver is shown of ``puzzle``: pieces as it sees them, and no truth."""
+    return replace(puzzle.without_truth(), pieces=for_solver(puzzle.pieces))
 
 
 def for_solver(pieces: ByteArray) -> ByteArray:

@@ -109,11 +109,7 @@ class FolderSource(PuzzleSource):
                 pieces = cut_outs(pieces, [str(folder / name) for name in layout.names])
             cells = equal_cells(pieces)
         return Puzzle(
-            cells,
-            layout.grid,
-            self._truth(index),
-            layout.names,
-            puzzle_id=self.puzzle_id(index),
+            cells, layout.grid, self._truth(index), layout.names, puzzle_id=self.puzzle_id(index)
         )
 
     def puzzle_id(self, index: int) -> str:
