@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from puzzleflow.core.puzzle import Puzzle
+    from puzzleflow.evaluation.results import Results
     from puzzleflow.evaluation.solved_set import SolvedSet
 
 
@@ -79,12 +80,12 @@ def solve(
             raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {number}")
         puzzle = source[number]
         pinned = {**source.pins(number), **parse_pins(pin or (), puzzle)}
-        solution, scores = solve_puzzle(
+        solution, results = solve_puzzle(
             out, number, puzzle, spec, pinned, seed=seed, alternatives=alternatives, trace=trace
         )
     print(f"1 solved by {spec.label} in {solution.seconds:.2f} s, written to {out}")
-    if scores is not None:
-        _print_scores(scores.perfect_accuracy, scores.absolute_accuracy, scores.relation_accuracy)
+    if results is not None:
+        _print_scores(results)
 
 
 def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:
@@ -105,11 +106,16 @@ def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:
     print(f"written to {' and '.join(map(str, written))}")
     results = wanted.results(solved)
     if results is not None:
-        _print_scores(*(float(results.shares[metric].mean()) for metric in ("PA", "AA", "SRA")))
+        _print_scores(results)
 
 
-def _print_scores(perfect: float, absolute: float, relations: float) -> None:
-    print(f"PA {perfect:.1%}  AA {absolute:.1%}  SRA {relations:.1%}")
+def _print_scores(results: Results) -> None:
+    from puzzleflow.evaluation.tables import open_name
+
+    print("  ".join(f"{metric} {results.shares[metric].mean():.1%}" for metric in results.shares))
+    added = results.open_estimates()
+    if added:
+        print("  ".join(f"{open_name(name)} {told.value:.1f} %" for name, told in added.items()))
 
 
 def parse_pins(texts: Sequence[str], puzzle: Puzzle) -> dict[int, int]:

@@ -23,7 +23,7 @@ FORMATS = Registry(
         "folder": "puzzleflow.storage.folder:FolderSource",
         "gap": "puzzleflow.storage.gap:GapSource",
         "jpwleg": "puzzleflow.storage.jpwleg:JpwlegSource",
-        "recipe": "puzzleflow.generation.recipe:RecipeSource",
+        "recipe": "puzzleflow.generation.recipe_file:RecipeSource",
         "repair": "puzzleflow.storage.repair_dataset:RepairSource",
     },
 )
