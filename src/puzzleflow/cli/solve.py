@@ -97,10 +97,9 @@ def solve(
         number = index or 0
         if number >= len(source):
             raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {number}")
-        if puzzle is None:
-            puzzle = source[number]
-        pinned = {**({} if puzzle.known_grid is None else source.pins(number))}
-        pinned |= parse_pins(pin or (), puzzle)
+        pinned = {} if puzzle is not None else source.pins(number)
+        puzzle = source[number] if puzzle is None else puzzle
+        pinned = {**pinned, **parse_pins(pin or (), puzzle)}
         try:
             solution, results = solve_puzzle(
                 out, number, puzzle, spec, pinned, seed=seed, alternatives=alternatives, trace=trace
