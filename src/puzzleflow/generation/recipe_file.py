@@ -138,9 +138,11 @@ def _read_row(fields: list[str], grid: Grid, conditions: Conditions) -> RecipeRo
     picture, sha256, seed, positions, crc32, *more = fields
     _check_picture(picture)
     try:
-        position_of = as_placement(_whole(positions), conditions.num_pieces(grid), grid.num_pieces)
         if conditions.is_complete:
-            position_of = as_permutation(position_of, grid.num_pieces)
+            position_of = as_permutation(_whole(positions), grid.num_pieces)
+        else:
+            num_pieces = conditions.num_pieces(grid)
+            position_of = as_placement(_whole(positions), num_pieces, grid.num_pieces)
         row = RecipeRow(picture, sha256, int(seed), tuple(position_of.tolist()), crc32)
     except (ValueError, NotAPermutation) as error:
         raise FormatError(f"seed or position_of: {error}") from error
