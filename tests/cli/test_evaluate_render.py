@@ -205,7 +205,9 @@ def test_render_fragments_that_lie_on_no_grid(run, tmp_path, extra):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("@repair", "--layout", "@layout.json"), "no layouts to draw"),
+        (("@repair", "--predictions", "@p.npz"), "no predictions to draw"),
+        (("@repair", "--layout", "@layout.json"), "expected the format"),
+        (("@test", "--out", "a.svg"), "cannot be written as '.svg'"),
         (("@test", "--index", "3"), "holds 3 puzzles: no puzzle 3"),
         (("@test", "--index", "-1"), "no puzzle -1"),
         (("gone",), "gone: no such file or folder"),

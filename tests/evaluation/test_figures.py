@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from puzzleflow.core.canvas import PAGE, RIGHT, WRONG
+from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.pose import Pose
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.evaluation.figures import (
@@ -24,7 +26,6 @@ from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.results import Results
 from puzzleflow.evaluation.runner import Bench
 from puzzleflow.evaluation.spec import parse_solvers
-from puzzleflow.storage.fragment_set import FragmentSet
 
 
 def puzzle_of(seed=0, grid=Grid(2, 3), px=32):  # noqa: B008
@@ -105,11 +106,9 @@ def fragments_of(num_pieces=3, known=True):
     pieces = tuple(np.full((8, 8, 4), 40 * (i + 1), np.uint8) for i in range(num_pieces))
     for piece in pieces:
         piece[..., 3] = 255
-    poses = np.array([[3.5 + 9 * i, 3.5, 0.0] for i in range(num_pieces)])
-    if not known:
-        poses[-1] = np.nan
-    names = tuple(f"{i}.png" for i in range(num_pieces))
-    return FragmentSet("set", pieces, names, poses, canvas_px=(8, 9 * num_pieces))
+    poses = [Pose(4 + 9 * i, 4) for i in range(num_pieces)]
+    fragments = tuple(Fragment(piece, f"{i}.png") for i, piece in enumerate(pieces))
+    return FragmentSet(fragments, (*poses[:-1], poses[-1] if known else None))
 
 
 def test_free_fragments_are_shown_loose_and_assembled():
@@ -122,8 +121,8 @@ def test_free_fragments_are_shown_loose_and_assembled():
 
 
 def test_large_assemblies_are_reduced():
-    pieces = (np.full((2000, 10, 4), 255, np.uint8),)
-    fragments = FragmentSet("tall", pieces, ("a",), np.array([[4.5, 999.5, 0.0]]))
+    tall = Fragment(np.full((2000, 10, 4), 255, np.uint8), "a")
+    fragments = FragmentSet((tall,), (Pose(5, 1000),), name="tall")
     assert max(fragment_figure(fragments, captions=False).shape) < 1.1 * MAX_SIDE_PX
 
 

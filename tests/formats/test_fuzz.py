@@ -14,7 +14,8 @@ from format_samples import GRID, SAMPLES, small_puzzle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from puzzleflow.core.errors import PuzzleFlowError
+from puzzleflow.core.errors import PuzzleFlowError, naming
+from puzzleflow.core.plane import draw, window_around
 from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import FORMATS, on_grid, open_source
 from puzzleflow.storage.layout import read_layout
@@ -34,7 +35,11 @@ def build_predictions(folder: Path) -> None:
 def read_source(folder: Path) -> None:
     with open_source(folder) as source:
         if isinstance(source, HoldsFragments):
-            source.fragments(0).assemble()
+            fragments = source.fragments(0)
+            if fragments.placed.any():
+                with naming(folder):
+                    window = window_around(fragments.fragments, fragments.poses, max_side_px=200)
+                    draw(fragments.fragments, fragments.poses, window)
         else:  # also a RePAIR folder without its data.json: it is a folder of pieces
             puzzles = on_grid(source)
             puzzles.truths()
@@ -54,6 +59,10 @@ CASES: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
 
 def test_every_format_of_ours_is_damaged_here():
     assert {name for name, _ in SAMPLES.values()} == set(FORMATS.builtin)
+
+
+def files_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def damage(content: bytes, rng: random.Random) -> bytes:
@@ -89,7 +98,7 @@ def test_only_our_errors(tmp_path, name):
         rng = random.Random(f"{name}/{seed}")
         shutil.rmtree(tmp_path / "damaged", ignore_errors=True)
         shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
-        victim = rng.choice(sorted((tmp_path / "damaged").iterdir()))
+        victim = rng.choice(files_below(tmp_path / "damaged"))
         if rng.random() < 0.05:
             victim.unlink()
         else:
@@ -110,7 +119,7 @@ def test_inspect_survives_too(tmp_path, name):
         rng = random.Random(f"inspect/{name}/{seed}")
         shutil.rmtree(tmp_path / "damaged", ignore_errors=True)
         shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
-        victim = rng.choice(sorted((tmp_path / "damaged").iterdir()))
+        victim = rng.choice(files_below(tmp_path / "damaged"))
         victim.write_bytes(damage(victim.read_bytes(), rng))
         for path in (tmp_path / "damaged", victim):
             try:
@@ -146,7 +155,12 @@ values = st.recursive(
 )
 
 
-HEADS = {"repair v3": "data.json", "folder": "layout.json", "recipe": "recipe.json"}
+HEADS = {
+    "repair v3": "data.json",
+    "own fragments": "fragments.json",
+    "folder": "layout.json",
+    "recipe": "recipe.json",
+}
 
 
 @pytest.mark.parametrize("name", HEADS)

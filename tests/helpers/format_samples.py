@@ -10,14 +10,18 @@ from pathlib import Path
 import numpy as np
 from jpwleg_files import write_jpwleg
 
+from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.pose import Pose
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import ByteArray
 from puzzleflow.generation.erosion import erosion_model, fingerprint
 from puzzleflow.generation.recipe import Recipe, RecipeRow
 from puzzleflow.generation.recipe_file import write_recipe
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.folder import write_folder
+from puzzleflow.storage.free_form.own import write_fragments
 from puzzleflow.storage.gap import write_gap_split
 
 GRID = Grid(3, 3)
@@ -90,6 +94,38 @@ def build_repair_v3(folder: Path) -> None:
     (folder / "data.json").write_text(json.dumps(data | {"fragments": fragments}))
 
 
+def build_own_fragments(folder: Path) -> None:
+    fragments = tuple(Fragment(small_puzzle(i, px=8).pieces[0], f"{i}.png") for i in range(3))
+    poses = Pose(0, 0), Pose(10, 3, 40), None
+    write_fragments(folder, FragmentSet(fragments, poses, frozenset({2}), np.eye(3) == 2))
+
+
+def build_jigsawnet(folder: Path) -> None:
+    folder.mkdir()
+    write_picture(folder / "a.png", _on_black(small_puzzle(0, px=8).pieces[0]))
+    (folder / "fragmentList.txt").write_text("a.png\n")
+    (folder / "bg_color.txt").write_text("0 0 0")
+    (folder / "groundTruth.txt").write_text("1\n1 0 5.5 0 1 6.5 0 0 1\n")
+
+
+def build_dafne(folder: Path) -> None:
+    for i in range(2):
+        write_picture(folder / f"frag_eroded/frag_eroded_{i}.png", small_puzzle(i, px=8).pieces[0])
+    (folder / "fragments.txt").write_text("0 20 20 -30.5\n")
+    (folder / "fragments_s.txt").write_text("1\n")
+
+
+def build_derech(folder: Path) -> None:
+    write_picture(folder / "x_s1/x_s1_p1_m.png", _on_black(small_puzzle(0, px=8).pieces[0]))
+    fragments = [{"name": "x_s1_p1_m.png", "T": [1.0, 2.0, 0.0]}]
+    truth = [{"options": {"series": "x_s1"}, "fragments": fragments}]
+    (folder / "groundtruth.json").write_text(json.dumps(truth))
+
+
+def _on_black(piece: ByteArray) -> ByteArray:
+    return np.pad(piece[..., :3], [(2, 2), (2, 2), (0, 0)])
+
+
 SAMPLES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "gap": ("gap", build_gap),
     "foreign gap": ("gap", build_foreign_gap),
@@ -98,5 +134,9 @@ SAMPLES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "recipe": ("recipe", build_recipe),
     "repair v1": ("repair", build_repair_v1),
     "repair v3": ("repair", build_repair_v3),
+    "own fragments": ("puzzleflow", build_own_fragments),
+    "jigsawnet": ("jigsawnet", build_jigsawnet),
+    "dafne": ("dafne", build_dafne),
+    "derech": ("derech", build_derech),
 }
 """Name of a sample → (name of its format, what writes it)."""

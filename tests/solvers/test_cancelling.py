@@ -17,7 +17,7 @@ from puzzleflow.samples import load_sample
 from puzzleflow.search import Energy, minimise, posterior
 from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.genetic import Evolution, genetic_layout
-from puzzleflow.solvers.registry import BUILTIN_SOLVERS, load_solver
+from puzzleflow.solvers.registry import SOLVERS, load_solver
 from puzzleflow.solvers.tabu import tabu_layout
 
 GRID = Grid(5, 5)
@@ -31,7 +31,7 @@ def puzzle() -> Puzzle:
     return build_puzzle(load_sample("irises"), GRID, masks, positions).without_truth()
 
 
-@pytest.mark.parametrize("name", sorted(BUILTIN_SOLVERS.keys() - {"random"}))
+@pytest.mark.parametrize("name", sorted(SOLVERS.builtin.keys() - {"random"}))
 def test_a_cancelled_solver_neither_prepares_nor_solves(name: str, puzzle: Puzzle) -> None:
     solver = load_solver(name)
     session = solver.prepare(puzzle)

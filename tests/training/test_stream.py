@@ -126,7 +126,7 @@ def test_written_masks_are_drawn(tmp_path: Path, name: str) -> None:
     masks = np.zeros((2, 128, 128), bool)
     masks[0, :10], masks[1, 30:90, 20:100] = True, True
     write_masks(tmp_path / name, [masks])
-    bank = MaskBank.read({str(tmp_path / name): 1.0})
+    bank = MaskBank.read({str(tmp_path / name): 1.0}, tmp_path / "cache")
     drawn = bank.draw(200, 128, np.random.default_rng(0))
     assert sorted({int(mask.sum()) for mask in drawn}) == [10 * 128 * 255, 60 * 80 * 255]
 

@@ -54,7 +54,7 @@ def test_it_serves_the_page_and_stops_cleanly(tmp_path: Path, how: signal.Signal
 def test_a_port_in_use_is_told() -> None:
     with closing(listen("127.0.0.1", 0)) as first:
         port = first.getsockname()[1]
-        with pytest.raises(InputError, match=f"port {port}.*--port chooses another"):
+        with pytest.raises(InputError, match=f"port {port}.*choose another port"):
             listen("127.0.0.1", port)
 
 

@@ -34,7 +34,8 @@ def evaluate(
         Path,
         typer.Option(
             help="Official .npz (piece to position), baseline .npy (position to piece), "
-            "solutions.jsonl of `solve`, a layout JSON, or a folder of these layouts."
+            "solutions.jsonl of `solve`, a layout JSON, or a folder of these layouts; for "
+            "free-form fragments an assembly.json or a folder of them."
         ),
     ],
     data: Annotated[
@@ -53,9 +54,16 @@ def evaluate(
     count_given: Annotated[
         bool, typer.Option("--count-given", help="Count pieces that the protocol gives away.")
     ] = False,
+    repair_legacy: Annotated[
+        bool,
+        typer.Option("--repair-legacy", help="Add the published RePAIR scores, faults included."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
 ) -> None:
-    """Score predictions or layouts: PA, AA, SRA with 95 % intervals, and how puzzles fail."""
+    """Score predictions or layouts: PA, AA, SRA with 95 % intervals, and how puzzles fail.
+
+    Free-form fragments: shared area, poses, neighbours, overlap, foreign fragments.
+    """
     from rich.console import Console
 
     from puzzleflow.core.errors import InputError, naming
@@ -68,7 +76,11 @@ def evaluate(
     )
     from puzzleflow.files import write_json
     from puzzleflow.formats.open import open_puzzles
+    from puzzleflow.storage.free_form.open import is_free_form
 
+    if data is not None and is_free_form(data):
+        _evaluate_assemblies(predictions, data, json, repair_legacy, seed)
+        return
     lattice = Grid.parse(grid) if grid else None
     source = open_puzzles(data, split=split, grid=lattice) if data else None
     if source is not None and not source.conditions.is_closed:
@@ -108,6 +120,31 @@ def _evaluate_open(predictions: Path, source: PuzzleSource, json: Path | None, s
     console.print(f"{len(scores):,} puzzles of {source.grid} cells: {scores.conditions}")
     console.print(_metric_table(scores, seed))
     console.print(_failure_table(scores))
+
+
+def _evaluate_assemblies(
+    answers: Path, data: Path, json: Path | None, legacy: bool, seed: int
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.evaluation.assemblies import score_answers
+    from puzzleflow.files import write_json
+    from puzzleflow.storage.free_form.open import open_fragments
+
+    source = open_fragments(data)
+    with stage_progress() as progress:
+        scored = score_answers(answers, source, legacy=legacy, on_progress=progress)
+    if json is not None:
+        write_json(json, scored.record(seed=seed))
+    table = Table("metric", "mean", "95 % interval")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for name, each in scored.estimates(seed=seed).items():
+        table.add_row(name, f"{each.value:.4f}", f"{each.low:.4f} to {each.high:.4f}")
+    console = Console()
+    console.print(f"{len(scored.scores):,} of {len(source):,} sets of fragments answered")
+    console.print(table)
 
 
 def _metric_table(scores: Scores | OpenScores, seed: int) -> Table:

@@ -17,7 +17,8 @@ def inspect(
     path: Annotated[
         Path,
         typer.Argument(
-            help="Puzzles (GAP, JPwLEG, RePAIR, recipe, pictures), predictions or a layout."
+            help="Puzzles (GAP, JPwLEG, recipe, pictures), free-form fragments (RePAIR and "
+            "others), predictions, a layout or an assembly."
         ),
     ],
     split: Annotated[str | None, typer.Option(help="Only train, val or test.")] = None,
@@ -71,8 +72,9 @@ def _split_lines(facts: dict[str, Any]) -> list[str]:
     audit, stored = facts["audit"], facts["facts"]
     truth = "with truth" if facts["has_truth"] else "without truth"
     grid = f" of {facts['grid']} pieces" if facts["grid"] else ""
+    what = "sets of fragments" if "fragments" in audit else "puzzles"
     lines = [
-        f"{facts['puzzles']:,} puzzles{grid}, {truth}",
+        f"{facts['puzzles']:,} {what}{grid}, {truth}",
         f"{facts['num_files']:,} files, {_size(facts['bytes'])}",
     ]
     if "conditions" in facts:
@@ -91,13 +93,17 @@ def _split_lines(facts: dict[str, Any]) -> list[str]:
     if "fragments" in audit:
         low, high = ("x".join(map(str, audit[key])) for key in ("smallest_px", "largest_px"))
         lines.append(f"{audit['fragments']:,} fragments, {audit['placed']:,} with a pose")
+        if audit["foreign"]:
+            lines.append(f"{audit['foreign']:,} fragments known to be foreign")
+        if audit["placed"]:
+            lines.append(f"{audit['neighbours']:,} pairs of neighbours")
         lines.append(f"fragments from {low} to {high} px (height x width)")
     else:
         sizes = ", ".join(f"{height}x{width}" for height, width in audit["piece_px"]) or "unknown"
         lines.append(f"pieces of {sizes} px (height x width)")
         if audit["material"] is not None:
             lines.append(f"{100 * audit['material']:.1f} % of the pixels are material")
-    lines.append(f"{audit['checked']:,} of {facts['puzzles']:,} puzzles looked at")
+    lines.append(f"{audit['checked']:,} of {facts['puzzles']:,} {what} looked at")
     return lines
 
 

@@ -31,11 +31,11 @@ def train(
     patience: int = typer.Option(15, help="vae: stop after so many without improvement."),
     seed: int = typer.Option(0, help="Split, first weights and order."),
     threads: int = typer.Option(0, help="Threads of a VAE run; 0 leaves it to torch."),
-    device: str = typer.Option("cpu", help="vae: cpu, cuda, ..."),
+    device: str = typer.Option("cpu", help="vae: cpu, cuda, mps or auto."),
 ) -> None:
     """Train a generator on a folder of real outlines.
 
-    Stop a VAE run with Ctrl-C; --resume repeats the rest exactly.
+    Stop a VAE run with Ctrl-C; --resume goes on exactly.
     """
     from puzzleflow.core.errors import UnknownName
 
@@ -49,28 +49,34 @@ def train(
         raise UnknownName("fragment generator to train", generator, ["outline", "vae"])
     import torch
 
+    from puzzleflow.cli._trainable import saying_how_to_go_on
+    from puzzleflow.cli._training import fabric_for
     from puzzleflow.evaluation.charts import draw_losses
+    from puzzleflow.lock import locked
     from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
 
     if threads > 0:
         torch.set_num_threads(threads)
     recipe = FragmentTraining(max_epochs=epochs, patience=patience, seed=seed)
-    run = FragmentRun(out, folder.masks, folder.names, recipe, resume=resume, device=device)
-    parts = (run.split.train, run.split.validation, run.split.test)
-    typer.echo("masks: {} to train, {} to choose, {} held out".format(*map(len, parts)))
+    fabric = fabric_for(device, mixed=False)
+    with locked(out):
+        run = FragmentRun(out, folder.masks, folder.names, recipe, resume=resume, fabric=fabric)
+        parts = (run.split.train, run.split.validation, run.split.test)
+        typer.echo("masks: {} to train, {} to choose, {} held out".format(*map(len, parts)))
 
-    def report(row: dict[str, float]) -> None:
-        draw_losses(out / "losses.png", run.history)
-        best = run.progress.best_epoch == row["epoch"]
-        typer.echo(
-            f"epoch {row['epoch']:.0f}: train {row['train_loss']:.1f}, "
-            f"validation {row['validation_loss']:.1f}{' (best)' if best else ''}"
-        )
+        def report(row: dict[str, float]) -> None:
+            draw_losses(out / "losses.png", run.history)
+            best = run.progress["best_epoch"] == row["epoch"]
+            typer.echo(
+                f"epoch {row['epoch']:.0f}: train {row['train_loss']:.1f}, "
+                f"validation {row['validation_loss']:.1f}{' (best)' if best else ''}"
+            )
 
-    progress = run.run(report)
+        with saying_how_to_go_on(run.trainer, "run again with --resume"):
+            progress = run.run(report)
     typer.echo(
-        f"{out / DECODER}: epoch {progress.best_epoch}, validation loss "
-        f"{progress.best_validation:.2f} (the paper states 1623.76 on its own masks)"
+        f"{out / DECODER}: epoch {progress['best_epoch']}, validation loss "
+        f"{progress['best_validation']:.2f} (the paper states 1623.76 on its own masks)"
     )
 
 

@@ -58,10 +58,10 @@ class OutputError(PuzzleFlowError):
 
 @contextmanager
 def naming(what: object) -> Iterator[None]:
-    """Let input errors of the block begin with ``what``, mostly a file; once is enough."""
+    """Let errors of what was given begin with ``what``, mostly a file; once is enough."""
     try:
         yield
-    except InputError as error:
+    except (InputError, CannotSolve) as error:
         if not re.search(rf"(?:^|\s){re.escape(str(what))}[:,/\\]", str(error)):
             error.args = (f"{what}: {error}",)
         raise

@@ -25,12 +25,13 @@ from puzzleflow.core.canvas import (
     rightly_laid,
     tile,
 )
+from puzzleflow.core.fragments import FragmentSet
+from puzzleflow.core.plane import draw, window_around
 from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.evaluation.results import Results
 from puzzleflow.pictures import resize
-from puzzleflow.storage.fragment_set import FragmentSet
 from puzzleflow.storage.source import PuzzleSource
 
 INK: Colour = (64, 62, 58)
@@ -78,7 +79,7 @@ def contact_sheet(
     tiles = []
     for index, puzzle in enumerate(puzzles):
         if isinstance(puzzle, FragmentSet):
-            name, picture = puzzle.name, _fit(board(puzzle.assemble()), tile_px)
+            name, picture = puzzle.name, _fit(board(_assembled(puzzle, 2 * tile_px)), tile_px)
         else:
             name = puzzle.puzzle_id
             picture = _thumbnail(puzzle, None if layouts is None else layouts[index], tile_px)
@@ -87,21 +88,33 @@ def contact_sheet(
 
 
 def fragment_figure(fragments: FragmentSet, *, captions: bool = True) -> ByteArray:
-    """RGB "fragments / truth": the fragments side by side, and assembled by their poses."""
-    truth = board(fragments.assemble())
-    scale = min(1.0, MAX_SIDE_PX / max(truth.shape[:2]))
+    """RGB "fragments / truth": the fragments side by side, and assembled by their poses.
+
+    Without poses the fragments alone.
+    """
+    known = bool(fragments.placed.any())
+    truth = board(_assembled(fragments, MAX_SIDE_PX)) if known else None
+    side_px = MAX_SIDE_PX if truth is None else max(truth.shape[:2])
     heap = tile(
-        [composite(piece) for piece in fragments.pieces],
-        columns=max(1, round(fragments.num_pieces**0.5)),
-        margin_px=round(8 / scale),
+        [composite(fragment.pixels) for fragment in fragments.fragments],
+        columns=max(1, round(len(fragments) ** 0.5)),
         background=BOARD,
     )
-    heap, truth = _fit(heap, round(scale * max(truth.shape[:2]))), _scaled(truth, scale)
+    heap = _fit(heap, side_px)
+    told = f"{len(fragments)} fragments"
+    if truth is None:
+        return tile([caption(heap, told) if captions else heap], 1)
     if not captions:
         return tile([heap, truth], 2)
     placed = int(fragments.placed.sum())
-    told = "truth" if placed == fragments.num_pieces else f"truth, as far as known ({placed})"
-    return tile([caption(heap, f"{fragments.num_pieces} fragments"), caption(truth, told)], 2)
+    shown = "truth" if fragments.has_truth else f"truth, as far as known ({placed})"
+    return tile([caption(heap, told), caption(truth, shown)], 2)
+
+
+def _assembled(fragments: FragmentSet, max_side_px: int) -> ByteArray:
+    """(H, W, 4) the fragments at their true poses."""
+    window = window_around(fragments.fragments, fragments.poses, max_side_px=max_side_px)
+    return draw(fragments.fragments, fragments.poses, window)
 
 
 def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> ByteArray:

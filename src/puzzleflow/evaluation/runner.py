@@ -42,7 +42,7 @@ class Bench:
     def check(self) -> None:
         """Say now what would go wrong later: no puzzles, no truth, unknown solvers."""
         if self.limit is not None and self.limit < 1:
-            raise InputError(f"--limit must be at least 1, not {self.limit}")
+            raise InputError(f"a limit of {self.limit} puzzles; expected at least 1")
         if self.num_puzzles == 0:
             raise InputError(f"{self.source.path}: holds no puzzles")
         if not self.source.has_truth:

@@ -20,6 +20,8 @@ from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.formats.open import on_grid, open_all, open_source
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
+from puzzleflow.storage.free_form.audit import assembly_facts, audit_sets
+from puzzleflow.storage.free_form.open import POSE_FILES
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions
 from puzzleflow.storage.source import HoldsFragments, PuzzleSource, Source
@@ -43,6 +45,8 @@ def inspect_path(
     report  is told (stage, done, total)
     """
     path = Path(path)
+    if path.name in POSE_FILES and path.is_file():
+        path = path.parent
     single = _other_file(path)
     if single is not None:
         return {"path": str(path), **single, "splits": {}, "repeats": [], "faults": []}
@@ -90,6 +94,9 @@ def _other_file(path: Path) -> dict[str, Any] | None:
             "info": answers.info,
         }
     if path.suffix == ".json":
+        assembly = assembly_facts(path)
+        if assembly is not None:
+            return assembly
         layout = read_layout(path, partial=True)
         return {
             "kind": "layout",
@@ -120,7 +127,7 @@ def _inspect_source(
     chosen = np.arange(len(source), dtype=np.int64) if limit is None else _spread(source, limit)
     prints: tuple[IntArray, FloatArray] = (chosen[:0], np.empty((0, 0)))
     if isinstance(source, HoldsFragments):
-        audit, faults = _audit_fragments(source, chosen, name, report)
+        audit, faults, facts["has_truth"] = audit_sets(source, chosen.tolist(), report)
     else:
         puzzles = on_grid(source)
         facts["grid"] = None if puzzles.grid is None else str(puzzles.grid)
@@ -216,35 +223,6 @@ def _storage_faults(facts: dict[str, Any]) -> list[str]:
     if written is not None and written != expected:
         return [f"only {written:,} of {expected:,} chunks were ever written"]
     return []
-
-
-def _audit_fragments(
-    source: HoldsFragments, chosen: IntArray, name: str, report: Report
-) -> tuple[dict[str, Any], list[str]]:
-    faults: list[str] = []
-    pieces = placed = 0
-    sizes: list[tuple[int, int]] = []
-    for done, index in enumerate(chosen.tolist(), start=1):
-        report(name or "puzzles", done, len(chosen))
-        try:
-            fragments = source.fragments(index)
-        except PuzzleFlowError as error:
-            faults.append(str(error))
-            continue
-        pieces += fragments.num_pieces
-        placed += int(fragments.placed.sum())
-        sizes += [(piece.shape[0], piece.shape[1]) for piece in fragments.pieces]
-    if placed < pieces:
-        faults.append(f"{pieces - placed} of {pieces} fragments have no known pose")
-    heights, widths = zip(*sizes, strict=True) if sizes else ((0,), (0,))
-    audit = {
-        "checked": len(chosen),
-        "fragments": pieces,
-        "placed": placed,
-        "smallest_px": [min(heights), min(widths)],
-        "largest_px": [max(heights), max(widths)],
-    }
-    return audit, faults
 
 
 def _repeats(prints: dict[str, tuple[IntArray, FloatArray]]) -> list[dict[str, Any]]:

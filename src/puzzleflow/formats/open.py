@@ -20,11 +20,15 @@ FORMATS = Registry(
     what="file format",
     group="puzzleflow.formats",
     builtin={
+        "dafne": "puzzleflow.storage.free_form.dafne:DafneSource",
+        "derech": "puzzleflow.storage.free_form.derech:DerechSource",
         "folder": "puzzleflow.storage.folder:FolderSource",
         "gap": "puzzleflow.storage.gap:GapSource",
+        "jigsawnet": "puzzleflow.storage.free_form.jigsawnet:JigsawNetSource",
         "jpwleg": "puzzleflow.storage.jpwleg:JpwlegSource",
+        "puzzleflow": "puzzleflow.storage.free_form.own:OwnSource",
         "recipe": "puzzleflow.generation.recipe_file:RecipeSource",
-        "repair": "puzzleflow.storage.repair_dataset:RepairSource",
+        "repair": "puzzleflow.storage.free_form.repair:RepairSource",
     },
 )
 LAST = "folder"  # any pictures are a folder of pieces: whoever knows better is asked before

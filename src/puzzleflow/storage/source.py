@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import InputError
+from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
-from puzzleflow.storage.fragment_set import FragmentSet
 
 
 class Source(ABC):

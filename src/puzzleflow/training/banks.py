@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,14 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.files import atomic_path
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
-from puzzleflow.masks import as_grey, read_masks
+from puzzleflow.masks import as_grey, each_mask, read_masks, write_masks
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
 NUM_GENERATED = 12_000  # masks drawn from a generator, enough that none grows familiar
 GENERATED_SEED = 10_000_000  # far from the seeds of any data set
+DRAWN_AT_ONCE = 100  # masks between two reports
+
+Report = Callable[[str, int, int], None]  # stage, done, total
 SPLITS = {"train": 0.85, "val": 0.075, "test": 0.075}
 
 
@@ -129,17 +132,46 @@ class MaskBank:
         )
 
     @classmethod
-    def read(cls, sources: dict[str, float]) -> MaskBank:
+    def read(
+        cls, sources: dict[str, float], cache: Path, report: Report = lambda *_: None
+    ) -> MaskBank:
         """From {source: share}; sources as in :func:`draw_or_read`."""
-        return cls([(share, draw_or_read(source)) for source, share in sources.items()])
+        return cls([(share, draw_or_read(name, cache, report)) for name, share in sources.items()])
 
 
-def draw_or_read(source: str) -> BoolArray:
-    """(K, 128, 128) masks of a generator, by its name, or of a folder or packed ``.npz``."""
-    if source in list_fragment_generators():
-        seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
-        return fragment_generator(source).masks(seeds)
-    return read_masks(source).masks
+def check_masks(source: str) -> None:
+    """Raise unless :func:`draw_or_read` would find something."""
+    if source not in list_fragment_generators():
+        if not Path(source).exists():
+            known = ", ".join(list_fragment_generators())
+            raise InputError(f"{source}: no masks there, and no generator of this name ({known})")
+        next(each_mask(source))
+
+
+def draw_or_read(source: str, cache: Path, report: Report = lambda *_: None) -> BoolArray:
+    """(K, 128, 128) masks of a generator, by its name, or of a folder or packed ``.npz``.
+
+    What a generator draws is kept in ``cache``, in a file named after the generator and
+    after the first masks that its weights draw; ``report`` is told how far it is.
+    """
+    if source not in list_fragment_generators():
+        return read_masks(source).masks
+    generator = fragment_generator(source)
+    seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
+    first = generator.masks(seeds[:DRAWN_AT_ONCE])
+    key = hashlib.blake2b(np.packbits(first).tobytes(), digest_size=8).hexdigest()
+    path = cache / f"masks-{source}-{key}-{NUM_GENERATED}-{GENERATED_SEED}.npz"
+
+    def drawn() -> Iterator[BoolArray]:
+        yield first
+        for done in range(DRAWN_AT_ONCE, NUM_GENERATED, DRAWN_AT_ONCE):
+            report(f"masks of {source!r}", done, NUM_GENERATED)
+            yield generator.masks(seeds[done : done + DRAWN_AT_ONCE])
+        report(f"masks of {source!r}", NUM_GENERATED, NUM_GENERATED)
+
+    if not path.exists():
+        write_masks(path, drawn())
+    return read_masks(path).masks
 
 
 def _shrunk(masks: ByteArray, size_px: int) -> ByteArray:

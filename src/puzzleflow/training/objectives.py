@@ -15,15 +15,15 @@ def neighbour_targets(position_of: Tensor, grid: Grid, direction: Direction) -> 
 
     Pieces that belong nowhere (position -1) have none of the given pieces as a neighbour.
     """
-    B, N = position_of.shape
+    (B, N), device = position_of.shape, position_of.device
     P = grid.num_pieces
-    towards = torch.full((P + 1,), P + 1, dtype=torch.long)  # position → position, P + 1: frame
-    pairs = torch.from_numpy(grid.neighbours(direction).copy())
+    towards = torch.full((P + 1,), P + 1, device=device)  # position → position, P + 1: frame
+    pairs = torch.from_numpy(grid.neighbours(direction).copy()).to(device)
     towards[pairs[:, 0]] = pairs[:, 1]
     towards[P] = P  # nowhere
     place = torch.where(position_of < 0, P, position_of)
-    piece_at = torch.full((B, P + 2), N)  # N: nobody
-    piece_at.scatter_(1, place, torch.arange(N).expand(B, N))
+    piece_at = position_of.new_full((B, P + 2), N)  # N: nobody
+    piece_at.scatter_(1, place, torch.arange(N, device=device).expand(B, N))
     piece_at[:, P], piece_at[:, P + 1] = N, N + 1
     return piece_at.gather(1, towards[place])
 
@@ -85,6 +85,6 @@ def relational_loss(
     if not closed:
         foreign = (position_of < 0).float()
         terms["stray"] = F.binary_cross_entropy_with_logits(in_context.stray, foreign)
-    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.2}
+    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.8}
     loss = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
     return {"loss": loss, **terms}

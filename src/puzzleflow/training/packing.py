@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -32,14 +33,19 @@ from puzzleflow.training.state import load_state, under
 
 
 def cut_puzzles(
-    pictures: Sequence[Path], grid: Grid, erosion: str, seed: int, num_puzzles: int
+    pictures: Sequence[Path], grid: Grid, erosions: Sequence[str], seed: int, num_puzzles: int
 ) -> list[Puzzle]:
-    """One puzzle a picture, cut as a GAP data set is; pictures repeat if they must."""
+    """One puzzle a picture, cut as a GAP data set is; pictures repeat if they must.
+
+    The erosions take turns.
+    """
     if not pictures:
         raise InputError("no pictures to cut puzzles from")
-    model = erosion_model(erosion)
+    models = [erosion_model(erosion) for erosion in erosions]
     return [
-        cut_puzzle(read_picture(path), grid, model, child_seed(seed, "puzzle", index))
+        cut_puzzle(
+            read_picture(path), grid, models[index % len(models)], child_seed(seed, "puzzle", index)
+        )
         for index, path in enumerate(islice(cycle(pictures), num_puzzles))
     ]
 
@@ -91,7 +97,7 @@ def open_examples(network: RelationalNet, puzzles: Sequence[Puzzle], seed: int) 
     """The same puzzles under the conditions of ``OPEN``, each with strangers of the next."""
     examples = []
     for index, puzzle in enumerate(puzzles):
-        conditions = OPEN[index % len(OPEN)]
+        conditions = OPEN[(index + index // len(OPEN)) % len(OPEN)]  # with every erosion
         stranger = puzzles[(index + 1) % len(puzzles)]
         whole = opened(puzzle, conditions, child_seed(seed, index), [stranger])
         assert whole.truth is not None
@@ -102,6 +108,30 @@ def open_examples(network: RelationalNet, puzzles: Sequence[Puzzle], seed: int) 
         at[at < 0] = whole.num_pieces + np.arange(np.count_nonzero(at < 0))
         examples.append(Example(terms.parts(puzzle.grid, num_empty), at))
     return examples
+
+
+def fitted_turn(network: RelationalNet, puzzles: Sequence[Puzzle], weights: EnergyWeights) -> float:
+    """How much the network's idea of what is upright counts, by likelihood.
+
+    Every puzzle is laid in all four ways in which it may be turned as a whole; only the
+    first is upright.
+    """
+    from scipy.optimize import minimize_scalar
+
+    laid, said = np.zeros((2, len(puzzles), 4))
+    for index, puzzle in enumerate(puzzles):
+        for turn in range(4):
+            grid = Grid(puzzle.grid.cols, puzzle.grid.rows) if turn % 2 else puzzle.grid
+            turned = Puzzle(np.rot90(puzzle.pieces, turn, (1, 2)).copy(), grid)
+            (terms,) = relate(network, [turned])
+            laid[index, turn] = minimise(terms.energy(grid, weights), seed=index)[0].energy or 0.0
+            said[index, turn] = terms.turn[:, 0].sum()
+
+    def cost(weight: float) -> float:
+        total = laid + weight * said
+        return float((total[:, 0] + np.logaddexp.reduce(-total, axis=1)).mean())
+
+    return float(minimize_scalar(cost, bounds=(0.0, 3.0), method="bounded").x)
 
 
 def pack_relational(
@@ -134,6 +164,10 @@ def pack_relational(
             )
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
+        turn = fitted_turn(network, puzzles[:half], closed)
+        weights = replace(weights or closed, turn=turn)
+        for fitted in energy.values():
+            fitted[str(grid)]["turn"] = turn
         figures[str(grid)] = solved(network, puzzles[half:], closed)
         report(f"{grid}: {closed} gives {figures[str(grid)]}")
     described = {

@@ -39,7 +39,7 @@ def listen(host: str, port: int) -> socket.socket:
         opened.listen()
     except OSError as error:
         opened.close()
-        hint = "; is it running already? --port chooses another" if _in_use(error) else ""
+        hint = "; is it running already? choose another port" if _in_use(error) else ""
         raise InputError(f"cannot listen on {host} port {port}: {error.strerror}{hint}") from error
     return opened
 

@@ -1,0 +1,174 @@
+"""One broken picture: fracture, weathering, turning, losses, strangers; the truth is kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+
+from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.fragments import Fragment, FragmentSet
+from puzzleflow.core.plane import Window, place
+from puzzleflow.core.pose import Pose
+from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.generation.fracture import PATTERNS, fracture
+from puzzleflow.generation.weathering import Weathering, inner_distance, weathered
+
+ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}
+MIN_AREA_PX = 64  # a fragment with less material is dust, not a fragment
+
+
+@dataclass(frozen=True)
+class FreeForm:
+    """How pictures are broken.
+
+    fragments   (least, most) number of parts; drawn evenly for each picture
+    pattern     "cuts", "voronoi", or "any" of them
+    weathering  of every fragment
+    light       largest change of a fragment's brightness, as a share
+    rotation    "free", "small" (up to 10 degrees) or "none"
+    missing     share of the fragments that is lost
+    foreign     share of fragments of another picture among all, added
+    """
+
+    fragments: tuple[int, int] = (4, 12)
+    pattern: str = "any"
+    weathering: Weathering = field(default_factory=Weathering)
+    light: float = 0.1
+    rotation: str = "free"
+    missing: float = 0.0
+    foreign: float = 0.0
+
+    def __post_init__(self) -> None:
+        low, high = self.fragments
+        if not 2 <= low <= high <= 1000:
+            raise InputError(f"a picture breaks into 2 to 1000 fragments, not {low} to {high}")
+        if self.pattern not in (*PATTERNS, "any"):
+            raise UnknownName("fracture pattern", self.pattern, (*PATTERNS, "any"))
+        if self.rotation not in ROTATIONS:
+            raise UnknownName("rotation", self.rotation, ROTATIONS)
+        if not (0 <= self.light < 1 and 0 <= self.missing < 1 and 0 <= self.foreign < 1):
+            raise InputError("light, missing and foreign are shares in [0, 1)")
+
+    def facts(self) -> dict[str, Any]:
+        """JSON values that say it all."""
+        return asdict(self)
+
+
+def break_picture(
+    picture: ByteArray,
+    how: FreeForm,
+    seed: int,
+    *,
+    other: ByteArray | None = None,
+    name: str = "",
+) -> FragmentSet:
+    """A picture (H, W, 3) in fragments with their true poses; the same seed, the same set.
+
+    other  the picture that foreign fragments come from; needed if there are to be some
+
+    Poses lie in the plane of the picture. Fragments come in random order, each cut
+    down to its material, so neither padding nor number tells where it belongs.
+    """
+    rng = child_rng(seed, "free-form")
+    parts = _parts(picture, how, child_rng(seed, "own"))
+    lost = round(how.missing * len(parts))
+    kept = sorted(rng.permutation(len(parts))[: max(2, len(parts) - lost)].tolist())
+    chosen: list[tuple[Fragment, Pose | None]] = [parts[index] for index in kept]
+    strangers = round(how.foreign / (1 - how.foreign) * len(chosen))
+    if strangers:
+        if other is None:
+            raise InputError("foreign fragments need another picture")
+        count = max(strangers, how.fragments[0])
+        spread = replace(how, fragments=(count, max(count, how.fragments[1])))
+        others = _parts(other, spread, child_rng(seed, "foreign"))
+        picks = rng.permutation(len(others))[:strangers].tolist()
+        chosen += [(others[index][0], None) for index in picks]
+    order = rng.permutation(len(chosen)).tolist()
+    digits = max(2, len(str(len(order))))
+    fragments = tuple(
+        replace(chosen[index][0], name=f"fragment_{number:0{digits}d}.png")
+        for number, index in enumerate(order, start=1)
+    )
+    found = FragmentSet(
+        fragments,
+        tuple(chosen[index][1] for index in order),
+        frozenset(number for number, index in enumerate(order) if index >= len(kept)),
+        name=name,
+    )
+    return replace(found, adjacency=found.true_neighbours)
+
+
+def turn_fragments(fragments: FragmentSet, seed: int, rotation: str = "free") -> FragmentSet:
+    """The same fragments, each turned by an angle of its own; poses and truth go along.
+
+    For sets whose files show every fragment upright.
+    """
+    if rotation not in ROTATIONS:
+        raise UnknownName("rotation", rotation, ROTATIONS)
+    turned, poses = [], []
+    for index, (fragment, pose) in enumerate(
+        zip(fragments.fragments, fragments.poses, strict=True)
+    ):
+        angle = ROTATIONS[rotation] * float(child_rng(seed, "turn", index).uniform(-1, 1))
+        part, offset = _turned(fragment, -angle).cropped()
+        turned.append(part)
+        back = Pose(0, 0, angle) @ Pose(float(offset[0]), float(offset[1]))
+        poses.append(None if pose is None else pose @ back)
+    return replace(fragments, fragments=tuple(turned), poses=tuple(poses))
+
+
+def _parts(
+    picture: ByteArray, how: FreeForm, rng: np.random.Generator
+) -> list[tuple[Fragment, Pose]]:
+    """All fragments of a picture with their poses."""
+    low, high = how.fragments
+    count = int(rng.integers(low, high + 1))
+    pattern = str(rng.choice(PATTERNS)) if how.pattern == "any" else how.pattern
+    height, width = picture.shape[:2]
+    if height * width < 4 * MIN_AREA_PX * count:
+        raise InputError(f"a picture of {width}x{height} pixels cannot break into {count}")
+    labels = fracture(rng, (height, width), count, pattern)
+    inner = inner_distance(labels)
+    parts = []
+    for number, box in enumerate(ndimage.find_objects(labels + 1)):
+        left = weathered(rng, labels[box] == number, inner[box], how.weathering)
+        gain = 1 + how.light * float(rng.uniform(-1, 1))
+        angle = ROTATIONS[how.rotation] * float(rng.uniform(-1, 1))
+        if np.count_nonzero(left) >= MIN_AREA_PX:
+            parts.append(_cut_out(picture, left, box, gain, angle))
+    if len(parts) < 2:
+        raise InputError("fewer than two fragments are left of the picture")
+    return parts
+
+
+def _cut_out(
+    picture: ByteArray, mask: BoolArray, box: tuple[slice, slice], gain: float, angle: float
+) -> tuple[Fragment, Pose]:
+    """The fragment turned back by ``angle``, and the pose that turns it forth."""
+    rows, cols = box
+    pixels = np.zeros((*mask.shape, 4), dtype=np.uint8)
+    lit = np.clip(np.rint(picture[box][mask] * gain), 0, 255)
+    pixels[mask, :3], pixels[mask, 3] = lit, 255
+    upright = Fragment(pixels, "part")
+    pose = Pose((cols.start + cols.stop) / 2, (rows.start + rows.stop) / 2, angle)
+    if angle:
+        upright = _turned(upright, -angle)
+    fragment, offset = upright.cropped()
+    return fragment, pose @ Pose(float(offset[0]), float(offset[1]))
+
+
+def _turned(fragment: Fragment, angle: float) -> Fragment:
+    """The fragment turned about the centre of its picture, on a picture that holds all of it."""
+    height, width = fragment.pixels.shape[:2]
+    side = int(np.ceil(np.hypot(height, width))) + 2
+    side_y, side_x = side + (side - height) % 2, side + (side - width) % 2  # same centre
+    patch = place(fragment, Pose(side_x / 2, side_y / 2, angle), Window(0, 0, side_y, side_x))
+    alpha = patch.alpha[..., None]
+    colours = np.where(alpha > 0.5 / 255, patch.colours / np.maximum(alpha, 1e-6), 0)
+    pixels = np.zeros((side_y, side_x, 4), dtype=np.uint8)
+    pixels[patch.box] = np.clip(np.rint(255 * np.concatenate([colours, alpha], axis=2)), 0, 255)
+    return replace(fragment, pixels=pixels)
