@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = {
     "Batch",
     "CannotSolve",
+    "Conditions",
     "Energy",
     "EnergySession",
     "Failure",

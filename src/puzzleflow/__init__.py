@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from puzzleflow.core.cancelling import check_cancelled
+    from puzzleflow.core.conditions import Conditions
     from puzzleflow.core.errors import CannotSolve, FormatError, InputError, PuzzleFlowError
     from puzzleflow.core.failures import Failure
     from puzzleflow.core.grid import Grid
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "Batch": "puzzleflow.training.stream",
     "CannotSolve": "puzzleflow.core.errors",
+    "Conditions": "puzzleflow.core.conditions",
     "Energy": "puzzleflow.search.energy",
     "EnergySession": "puzzleflow.solvers.energy_session",
     "Failure": "puzzleflow.core.failures",
@@ -89,6 +91,7 @@ _WHERE = {
 __all__ = [
     "Batch",
     "CannotSolve",
+    "Conditions",
     "Energy",
     "EnergySession",
     "Failure",
