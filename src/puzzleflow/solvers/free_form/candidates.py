@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.fragments import Fragment
@@ -27,7 +25,7 @@ from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.palette import Palette
-from puzzleflow.solvers.free_form.scaled import ScaledSet
+from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
 VERSION = 1  # of the candidates: a journal of another version is not used
@@ -43,6 +41,7 @@ class Search:
     rotation     "free", "small" (two fragments are turned by at most 10 degrees against
                  each other) or "none" (all lie as they belong)
     reach        of √area: how far fragments are extended
+    gap          of √area: what is expected between neighbours
     coarse_px    median √area in the coarse search
     fine_px      median √area where candidates are refined and scored
     angle_step   of the coarse search, in degrees
@@ -52,6 +51,7 @@ class Search:
 
     rotation: str = "free"
     reach: float = REACH
+    gap: float = GAP
     coarse_px: float = 40.0
     fine_px: float = 80.0
     angle_step: float = 10.0
@@ -63,6 +63,8 @@ class Search:
             raise UnknownName("rotation", self.rotation, ROTATIONS)
         if not 0.01 <= self.reach <= 0.5:
             raise InputError(f"a reach of {self.reach}: expected 0.01 to 0.5")
+        if not 0 <= self.gap < self.reach:
+            raise InputError(f"a gap of {self.gap}: expected 0 or more, less than the reach")
         if not 1 <= self.angle_step <= 45 or self.peaks < 1 or self.kept < 1:
             raise InputError("angle_step lies between 1 and 45, peaks and kept are at least 1")
         if not 8 <= self.coarse_px <= self.fine_px <= 1000:
@@ -87,7 +89,7 @@ class Prepared:
     @classmethod
     def of(cls, fragments: Sequence[Fragment], search: Search) -> Prepared:
         palette = Palette.of(fragments)
-        fine = ScaledSet.of(fragments, palette, search.fine_px, reach=search.reach)
+        fine = ScaledSet.of(fragments, palette, search.fine_px, reach=search.reach, gap=search.gap)
         coarse = ScaledSet.of(fragments, palette, search.coarse_px, reach=search.reach)
         return cls(search, coarse, rims(fine), fine.scale)
 
@@ -173,7 +175,7 @@ def _heading(fragments: Sequence[Fragment], search: Search) -> dict[str, Any]:
     digest = hashlib.blake2b(digest_size=16)
     for fragment in fragments:
         digest.update(repr(fragment.pixels.shape).encode())
-        digest.update(np.ascontiguousarray(fragment.pixels))
+        digest.update(fragment.pixels.tobytes())
     return {"version": VERSION, "fragments": digest.hexdigest(), "search": asdict(search)}
 
 

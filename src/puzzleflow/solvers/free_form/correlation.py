@@ -20,8 +20,8 @@ from puzzleflow.solvers.free_form.palette import Palette
 
 Spectra = NDArray[np.complex64]
 
-GAIN = 3.0
-OVERLAP_LOSS = 9.0
+GAIN = 5.0
+OVERLAP_LOSS = 15.0
 
 
 def fixed_spectra(fragment: Extended, palette: Palette, size: int) -> Spectra:
