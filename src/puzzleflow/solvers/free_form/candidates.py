@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose, angle_between
-from puzzleflow.journal import JournalFile
+from puzzleflow.journal import Journal
 from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
@@ -153,8 +153,9 @@ def all_candidates(
         known: dict[int, list[Candidate]] = {}
         book = None
         if journal is not None:
-            book = stack.enter_context(JournalFile(journal))
-            known = _read(book, _heading(fragments, prepared.search), count)
+            heading = _heading(fragments, prepared.search)
+            book = stack.enter_context(Journal(journal, "candidates", heading, Row))
+            known = {entry.row: entry.told(book.path, count) for entry in book.entries}
         done = sum(known)
         on_progress("pairs", done, total)
         rows = [row for row in range(1, count) if row not in known]
@@ -165,7 +166,7 @@ def all_candidates(
         ):
             known[row] = found
             if book is not None:
-                book.append({"row": row, "candidates": list(map(_values, found))})
+                book.append(Row.of(row, found))
             done += row
             on_progress("pairs", done, total)
     return tuple(each for row in sorted(known) for each in known[row])
@@ -179,34 +180,38 @@ def _heading(fragments: Sequence[Fragment], search: Search) -> dict[str, Any]:
     return {"version": VERSION, "fragments": digest.hexdigest(), "search": asdict(search)}
 
 
-def _read(book: JournalFile, heading: dict[str, Any], count: int) -> dict[int, list[Candidate]]:
-    """Rows of a journal that is about these fragments and this search."""
-    if not book.entries:
-        book.append(heading)
-        return {}
-    if book.entries[0] != heading:
-        raise InputError(
-            f"{book.path}: candidates of other fragments or options; choose another folder"
+@dataclass(frozen=True)
+class Row:
+    """What a journal keeps of one fragment: its candidates with all before it."""
+
+    row: int
+    first: tuple[int, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    angle: tuple[float, ...]
+    score: tuple[float, ...]
+
+    @classmethod
+    def of(cls, row: int, found: Sequence[Candidate]) -> Row:
+        poses = [each.pose for each in found]
+        return cls(
+            row,
+            tuple(each.first for each in found),
+            tuple(pose.x for pose in poses),
+            tuple(pose.y for pose in poses),
+            tuple(pose.angle for pose in poses),
+            tuple(each.score for each in found),
         )
-    known = {}
-    for number, entry in enumerate(book.entries[1:], start=2):
-        try:
-            row = int(entry["row"])
-            if not 0 < row < count:
-                raise ValueError
-            known[row] = list(_candidates(row, entry["candidates"]))
-        except (KeyError, TypeError, ValueError):
-            raise FormatError(f"{book.path}, line {number}: expected a row of pairs") from None
-    return known
 
-
-def _values(candidate: Candidate) -> list[float]:
-    pose = candidate.pose
-    return [candidate.first, pose.x, pose.y, pose.angle, candidate.score]
-
-
-def _candidates(row: int, rows: Sequence[Sequence[float]]) -> Iterator[Candidate]:
-    for first, x, y, angle, score in rows:
-        if not 0 <= int(first) < row:
-            raise ValueError
-        yield Candidate(int(first), row, Pose(x, y, angle), float(score))
+    def told(self, path: Path, count: int) -> list[Candidate]:
+        """The candidates again; a row of other fragments is refused."""
+        lengths = set(map(len, (self.first, self.x, self.y, self.angle, self.score)))
+        known = all(0 <= first < self.row for first in self.first)
+        if not 0 < self.row < count or not known or len(lengths) > 1:
+            raise FormatError(f"{path}: row {self.row} is no row of pairs of {count} fragments")
+        return [
+            Candidate(first, self.row, Pose(x, y, angle), score)
+            for first, x, y, angle, score in zip(
+                self.first, self.x, self.y, self.angle, self.score, strict=True
+            )
+        ]

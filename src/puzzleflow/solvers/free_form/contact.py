@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from puzzleflow.core.pose import Pose
-from puzzleflow.solvers.compiled import compiled
+from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.free_form.correlation import GAIN, OVERLAP_LOSS
 from puzzleflow.solvers.free_form.extended import extended
 from puzzleflow.solvers.free_form.scaled import ScaledSet
