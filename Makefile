@@ -1,46 +1,59 @@
-# Everything a newcomer needs; each target sets up what it needs first.
+# Everything a newcomer needs; each target installs what it needs first, with the versions of
+# constraints.txt. `make demo LOCK=` takes the newest ones that pyproject.toml allows instead.
 PYTHON ?= python3
 VENV ?= .venv
+LOCK ?= constraints.txt
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+RUN := $(VENV)/.installed-to-run
+DEVELOP := $(VENV)/.installed-to-develop
 
-.PHONY: help setup demo test slow check format docs bench clean
+.PHONY: help setup demo test slow check format docs bench lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-setup: $(STAMP) ## create .venv and install everything with pip
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PuzzleFlow needs Python 3.11 or newer: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
 
-$(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
-	touch $(STAMP)
+$(RUN): pyproject.toml $(LOCK) | $(BIN)/python
+	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e .
+	touch $@
 
-demo: setup ## cut a bundled picture into a puzzle, solve it, write the pictures to demo/
+$(DEVELOP): pyproject.toml $(LOCK) | $(BIN)/python
+	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e '.[dev]'
+	touch $(RUN) $@
+
+setup: $(DEVELOP) ## create .venv with everything that developers need
+
+demo: $(RUN) ## cut a bundled picture into a puzzle, solve it, write the pictures to demo/
 	$(BIN)/puzzleflow demo --out demo
 
-test: setup ## run the tests (about ten minutes on two cores at most)
+test: $(DEVELOP) ## run the tests (some six minutes on two free cores)
 	$(BIN)/python -m pytest -n 2
 
-slow: setup ## run the long tests too
+slow: $(DEVELOP) ## run the long tests too
 	$(BIN)/python -m pytest -n 2 -m "not network"
 
-check: setup ## lint, types and layers
+check: $(DEVELOP) ## lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: setup ## rewrite the code in the house style
+format: $(DEVELOP) ## rewrite the code in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## rewrite the file tree and the command pages from the code
+docs: $(DEVELOP) ## rewrite the file tree, the packages and the commands in the docs from the code
 	$(BIN)/python docs/generate.py
 
-bench: setup ## measure speed and memory
+bench: $(DEVELOP) ## measure speed and memory
 	$(BIN)/python -m benchmarks
+
+lock: $(DEVELOP) ## write the installed versions to constraints.txt; run the tests before and after
+	$(PIP) freeze --exclude-editable | sed -E '/ @ |^-/d; s/\+[a-z0-9.]+$$//' > constraints.txt
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) demo build dist

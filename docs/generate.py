@@ -1,10 +1,9 @@
-"""Rewrite what the documentation can take from the code: file tree, commands, options.
+"""Rewrite what the documentation can take from the code: files, packages, commands, options.
 
-``make docs`` runs it. In README.md the lines between ``<!-- tree -->`` and
-``<!-- commands -->`` and their ends are replaced; docs/cli.md is written whole.
-``tests/test_docs.py`` fails while something is missing. With ``--picture`` the
-README's picture is drawn, too: the figure of ``puzzleflow demo``, with the
-further arguments given here.
+``make docs`` runs it. docs/FILES.md and docs/cli.md are written whole; in README.md the lines
+between ``<!-- packages -->`` and its end are replaced. ``tests/test_docs.py`` fails while
+something is missing. With ``--picture`` the README's picture is drawn, too: the figure of
+``puzzleflow demo``, with the further arguments given here.
 """
 
 from __future__ import annotations
@@ -26,17 +25,31 @@ PACKAGE = ROOT / "src" / "puzzleflow"
 OTHER_FILES = {
     "benchmarks/": "speed and memory, measured: `make bench`",
     "docs/": "architecture, glossary, decisions, measurements, commands, responsible use",
-    "docs/example_plugin/": "a complete solver in a package of its own",
+    "docs/example_plugin/": "two complete solvers in a package of their own, one of them trained",
     "runs/": "scripts that made what is bundled",
     "tests/": "mirrors src/; `make test`",
+    "CHANGELOG.md": "what changed, for users",
+    "CONTRIBUTING.md": "house rules, and the ideal commit",
     "LOG.md": "experiments with dates, also those that failed",
+    "Makefile": "`make help` lists its targets",
+    "constraints.txt": "the versions that `make` installs",
 }
 
 
 def modules() -> list[Path]:
-    """Every module of the package but empty ``__init__.py`` files, in reading order."""
-    found = (path for path in PACKAGE.rglob("*.py") if path.stat().st_size)
+    """Every module of the package, in reading order; not ``__init__.py`` without code."""
+    found = (path for path in PACKAGE.rglob("*.py") if _has_code(path))
     return sorted(found, key=lambda path: (path.parent.relative_to(PACKAGE).parts, path.name))
+
+
+def packages() -> list[Path]:
+    """The folders of ``src/puzzleflow`` that hold code, in alphabetical order."""
+    return sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+
+
+def _has_code(path: Path) -> bool:
+    statements = ast.parse(path.read_text(encoding="utf-8")).body
+    return path.name != "__init__.py" or len(statements) > 1
 
 
 def first_line(path: Path) -> str:
@@ -56,11 +69,27 @@ def tree() -> str:
         for folder in [*reversed(relative.parents[:-1])]:
             if folder not in shown:
                 shown.add(folder)
-                lines.append(f"{'  ' * len(folder.parts)}{folder.name}/")
-        name = f"{'  ' * len(relative.parts)}{relative.name}"
-        lines.append(f"{name:<30}{first_line(path)}")
+                name = f"{'  ' * len(folder.parts)}{folder.name}/"
+                lines.append(f"{name:<30}{first_line(PACKAGE / folder / '__init__.py')}")
+        if relative.name != "__init__.py":
+            name = f"{'  ' * len(relative.parts)}{relative.name}"
+            lines.append(f"{name:<30}{first_line(path)}")
     lines += [f"{name:<30}{text}" for name, text in OTHER_FILES.items() if (ROOT / name).exists()]
     return "\n".join(lines)
+
+
+def files_page() -> str:
+    """docs/FILES.md: the tree with a line on every file."""
+    about = "Written by `make docs` from the first sentence of every file."
+    return f"# Files\n\n{about}\n\n```\n{tree()}\n```\n"
+
+
+def package_table() -> str:
+    """One line per package, and one for the modules beside them."""
+    beside = [path.name for path in sorted(PACKAGE.glob("*.py")) if path.name != "__init__.py"]
+    lines = [f"{path.name + '/':<14}{first_line(path / '__init__.py')}" for path in packages()]
+    lines.append(f"{'beside them':<14}{', '.join(beside)}")
+    return "```\n" + "\n".join(lines) + "\n```"
 
 
 def commands() -> list[tuple[str, Any]]:
@@ -85,7 +114,7 @@ def command_table() -> str:
     for name, command in commands():
         anchor = name.replace(" ", "-")
         help_line = " ".join((command.help or "").split("\n\n")[0].split())
-        rows.append(f"| [`puzzleflow {name}`](docs/cli.md#puzzleflow-{anchor}) | {help_line} |")
+        rows.append(f"| [`puzzleflow {name}`](#puzzleflow-{anchor}) | {help_line} |")
     return "\n".join(rows)
 
 
@@ -95,6 +124,7 @@ def cli_page() -> str:
         "# Commands",
         "Written by `make docs` from the program itself. Every command has `--help`. An expected "
         "error is one line on stderr and exit status 2; `--debug` shows its traceback.",
+        command_table(),
     ]
     for name, command in commands():
         parts += [f"## puzzleflow {name}", (command.help or "").strip()]
@@ -145,10 +175,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--picture"]:
         draw_picture(sys.argv[2:])
     readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    text = replace_block(text, "tree", f"```\n{tree()}\n```")
-    text = replace_block(text, "commands", command_table())
+    text = replace_block(readme.read_text(encoding="utf-8"), "packages", package_table())
     readme.write_text(text, encoding="utf-8")
+    (ROOT / "docs" / "FILES.md").write_text(files_page(), encoding="utf-8")
     (ROOT / "docs" / "cli.md").write_text(cli_page(), encoding="utf-8")
 
 

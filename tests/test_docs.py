@@ -33,13 +33,17 @@ def _generator() -> ModuleType:
 
 generate = _generator()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FILES = (ROOT / "docs" / "FILES.md").read_text(encoding="utf-8")
+CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+MAX_README_BYTES = 8000
+FENCED = re.DOTALL | re.MULTILINE
 
 
 def _tree_entries() -> set[str]:
-    """Paths in README's file tree, rebuilt from its indentation."""
-    block = README.split("<!-- tree -->")[1].split("<!-- end of tree -->")[0]
+    """Paths in the tree of docs/FILES.md, rebuilt from its indentation."""
+    (block,) = re.findall(r"```\n(.*?)```", FILES, re.DOTALL)
     entries, folders = set(), []
-    for line in block.strip().strip("`").strip("\n").splitlines():
+    for line in block.splitlines():
         name = line.split()[0]
         depth = (len(line) - len(line.lstrip())) // 2
         folders = [*folders[:depth], name.rstrip("/")]
@@ -48,26 +52,42 @@ def _tree_entries() -> set[str]:
 
 
 def test_every_module_is_in_the_tree() -> None:
-    modules = {path.relative_to(ROOT).as_posix() for path in generate.modules()}
+    modules = {
+        path.relative_to(ROOT).as_posix().removesuffix("/__init__.py")
+        for path in (ROOT / "src" / "puzzleflow").rglob("*.py")
+    }
     missing = sorted(modules - _tree_entries())
-    assert not missing, f"run `make docs`; missing from README's tree: {missing}"
+    assert not missing, f"run `make docs`; missing from docs/FILES.md: {missing}"
 
 
 def test_everything_in_the_tree_exists() -> None:
     gone = sorted(entry for entry in _tree_entries() if not (ROOT / entry).exists())
-    assert not gone, f"run `make docs`; README's tree shows what is gone: {gone}"
+    assert not gone, f"run `make docs`; docs/FILES.md shows what is gone: {gone}"
 
 
 def test_every_module_says_what_it_is() -> None:
-    silent = [path.name for path in generate.modules() if not generate.first_line(path)]
-    assert not silent
+    everything = (ROOT / "src" / "puzzleflow").rglob("*.py")
+    silent = [path for path in everything if not generate.first_line(path)]
+    assert not silent, f"no docstring at the top of {silent}"
+
+
+@pytest.mark.parametrize("package", generate.packages(), ids=lambda path: path.name)
+def test_every_package_has_its_line_in_the_readme(package: Path) -> None:
+    block = README.split("<!-- packages -->")[1].split("<!-- end of packages -->")[0]
+    line = generate.first_line(package / "__init__.py")
+    assert re.search(rf"^{package.name}/ +{re.escape(line)}$", block, re.MULTILINE), "`make docs`"
+
+
+def test_what_is_generated_is_up_to_date() -> None:
+    assert generate.files_page() == FILES, "run `make docs`"
+    assert generate.cli_page() == CLI, "run `make docs`"
+    assert generate.replace_block(README, "packages", generate.package_table()) == README
 
 
 @pytest.mark.parametrize(("name", "command"), generate.commands())
 def test_every_command_and_option_is_documented(name: str, command: Any) -> None:
-    assert f"`puzzleflow {name}`" in README, "run `make docs`"
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    sections = re.split(r"^## ", page, flags=re.MULTILINE)
+    assert f"| [`puzzleflow {name}`](#puzzleflow-" in CLI, "run `make docs`"
+    sections = re.split(r"^## ", CLI, flags=re.MULTILINE)
     section = next((s for s in sections if s.startswith(f"puzzleflow {name}\n")), "")
     assert section, f"run `make docs`; docs/cli.md lacks `puzzleflow {name}`"
     assert command.help, f"`puzzleflow {name}` has no help"
@@ -81,8 +101,7 @@ def test_every_command_and_option_is_documented(name: str, command: Any) -> None
 
 
 def test_no_documented_command_is_gone() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"^## puzzleflow (.+)$", page, re.MULTILINE))
+    documented = set(re.findall(r"^## puzzleflow (.+)$", CLI, re.MULTILINE))
     assert documented == {name for name, _ in generate.commands()}, "run `make docs`"
 
 
@@ -95,19 +114,57 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target.split("#")[0]).exists(), f"{page.name} links to {target}"
 
 
-def test_the_readme_keeps_its_order() -> None:
+def test_the_readme_fits_on_one_screen_and_keeps_its_order() -> None:
+    assert len(README.encode()) <= MAX_README_BYTES
     marks = [
         "](docs/images/",
+        "**What it is for:**",
+        "**What it is not yet for:**",
         "make demo",
         "make test",
+        "pip install",
         "```python",
-        "<!-- commands -->",
-        "<!-- tree -->",
+        "## Six commands",
         "## Results",
+        "docs/ARCHITECTURE.md",
+        "docs/FILES.md",
+        "<!-- packages -->",
         "## Citation",
     ]
     places = [README.index(mark) for mark in marks]
     assert places == sorted(places)
+
+
+def test_the_commands_of_the_pages_exist() -> None:
+    """Every ``puzzleflow`` line in a shell block names a command and options that it has."""
+    known = {
+        name: {spelled for p in command.params for spelled in [*p.opts, *p.secondary_opts]}
+        for name, command in generate.commands()
+    }
+    checked = 0
+    for page in PAGES:
+        if page.name in ("LOG.md", "CHANGELOG.md"):
+            continue  # what was once so
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), FENCED)
+        for line in (x for kind, text in blocks if kind in ("", "sh") for x in _joined(text)):
+            words = line.split("#")[0].split()
+            if words[:1] != ["puzzleflow"]:
+                continue
+            checked += 1
+            name = next((n for n in (" ".join(words[1:3]), words[1]) if n in known), None)
+            assert name, f"{page.name}: {line}"
+            options = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+            assert options <= known[name] | {"--help"}, f"{page.name}: {line}"
+    assert checked > 20
+
+
+def _joined(text: str) -> list[str]:
+    return text.replace("\\\n", " ").splitlines()
+
+
+def test_the_readme_has_six_commands() -> None:
+    section = README.split("## Six commands")[1].split("## ")[0]
+    assert len(re.findall(r"^puzzleflow ", section, re.MULTILINE)) == 6
 
 
 def test_the_python_of_the_readme_runs(

@@ -4,22 +4,38 @@ import ast
 import pickle
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import puzzleflow
 
+ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = {
+    "Batch",
+    "CannotSolve",
+    "Conditions",
+    "Energy",
+    "EnergySession",
     "Failure",
+    "FormatError",
     "Grid",
+    "InputError",
     "Layout",
+    "LoopSettings",
     "Puzzle",
     "PuzzleFlowError",
     "PuzzleSource",
     "Scores",
+    "Session",
     "Solution",
+    "Solver",
+    "StreamConfig",
+    "Trainable",
+    "allowed_placements",
     "build_puzzle",
+    "check_cancelled",
     "contact_sheet",
     "cut_puzzle",
     "draw_masks",
@@ -28,6 +44,8 @@ PUBLIC = {
     "list_solvers",
     "load_sample",
     "load_solver",
+    "load_weights",
+    "nearest_allowed",
     "official_result",
     "open_puzzles",
     "open_source",
@@ -35,7 +53,9 @@ PUBLIC = {
     "read_layout",
     "read_picture",
     "read_predictions",
+    "restore",
     "score",
+    "to_tensor",
     "write_folder",
     "write_layout",
     "write_picture",
@@ -70,6 +90,21 @@ def test_every_name_can_be_had_and_is_documented(name):
     assert pickle.loads(pickle.dumps(value)) is value
 
 
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "docs" / "example_plugin" / "src").glob("*.py")), ids=lambda p: p.name
+)
+def test_the_example_plugin_needs_public_names_only(file):
+    imports = [
+        (getattr(node, "module", None), alias.name)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
+    ours = [(module, name) for module, name in imports if "puzzleflow" in (module or name)]
+    assert ours
+    assert {(module, name) for module, name in ours} <= {("puzzleflow", name) for name in PUBLIC}
+
+
 def test_names_are_listed_and_others_refused():
     assert set(dir(puzzleflow)) >= PUBLIC
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -77,7 +112,8 @@ def test_names_are_listed_and_others_refused():
 
 
 def test_the_version_is_that_of_the_installed_package():
-    assert puzzleflow.__version__.count(".") == 2
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert puzzleflow.__version__ == project["version"]
 
 
 def test_importing_the_package_loads_nothing():

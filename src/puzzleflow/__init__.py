@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from puzzleflow.core.errors import PuzzleFlowError
+    from puzzleflow.core.cancelling import check_cancelled
+    from puzzleflow.core.conditions import Conditions
+    from puzzleflow.core.errors import CannotSolve, FormatError, InputError, PuzzleFlowError
     from puzzleflow.core.failures import Failure
     from puzzleflow.core.grid import Grid
     from puzzleflow.core.metrics import Scores, official_result, score
@@ -20,24 +22,46 @@ if TYPE_CHECKING:
     from puzzleflow.generation.builder import build_puzzle, cut_puzzle
     from puzzleflow.generation.erosion import erosion_model, list_erosions
     from puzzleflow.generation.fragments import draw_masks
+    from puzzleflow.models.checkpoint import load_weights, restore
+    from puzzleflow.models.pixels import to_tensor
     from puzzleflow.pictures import read_picture, write_picture
     from puzzleflow.samples import load_sample
+    from puzzleflow.search.energy import Energy
+    from puzzleflow.solvers.base import Session, Solver, allowed_placements, nearest_allowed
+    from puzzleflow.solvers.energy_session import EnergySession
     from puzzleflow.solvers.registry import list_solvers, load_solver
     from puzzleflow.storage.folder import write_folder
     from puzzleflow.storage.layout import read_layout, write_layout
     from puzzleflow.storage.predictions import read_predictions, write_predictions
     from puzzleflow.storage.source import PuzzleSource
+    from puzzleflow.training.loop import LoopSettings
+    from puzzleflow.training.stream import Batch, StreamConfig
+    from puzzleflow.training.trainable import Trainable
 
 _WHERE = {
+    "Batch": "puzzleflow.training.stream",
+    "CannotSolve": "puzzleflow.core.errors",
+    "Conditions": "puzzleflow.core.conditions",
+    "Energy": "puzzleflow.search.energy",
+    "EnergySession": "puzzleflow.solvers.energy_session",
     "Failure": "puzzleflow.core.failures",
+    "FormatError": "puzzleflow.core.errors",
     "Grid": "puzzleflow.core.grid",
+    "InputError": "puzzleflow.core.errors",
     "Layout": "puzzleflow.core.puzzle",
+    "LoopSettings": "puzzleflow.training.loop",
     "Puzzle": "puzzleflow.core.puzzle",
     "PuzzleFlowError": "puzzleflow.core.errors",
     "PuzzleSource": "puzzleflow.storage.source",
     "Scores": "puzzleflow.core.metrics",
+    "Session": "puzzleflow.solvers.base",
     "Solution": "puzzleflow.core.puzzle",
+    "Solver": "puzzleflow.solvers.base",
+    "StreamConfig": "puzzleflow.training.stream",
+    "Trainable": "puzzleflow.training.trainable",
+    "allowed_placements": "puzzleflow.solvers.base",
     "build_puzzle": "puzzleflow.generation.builder",
+    "check_cancelled": "puzzleflow.core.cancelling",
     "contact_sheet": "puzzleflow.evaluation.figures",
     "cut_puzzle": "puzzleflow.generation.builder",
     "draw_masks": "puzzleflow.generation.fragments",
@@ -46,6 +70,8 @@ _WHERE = {
     "list_solvers": "puzzleflow.solvers.registry",
     "load_sample": "puzzleflow.samples",
     "load_solver": "puzzleflow.solvers.registry",
+    "load_weights": "puzzleflow.models.checkpoint",
+    "nearest_allowed": "puzzleflow.solvers.base",
     "official_result": "puzzleflow.core.metrics",
     "open_puzzles": "puzzleflow.formats.open",
     "open_source": "puzzleflow.formats.open",
@@ -53,7 +79,9 @@ _WHERE = {
     "read_layout": "puzzleflow.storage.layout",
     "read_picture": "puzzleflow.pictures",
     "read_predictions": "puzzleflow.storage.predictions",
+    "restore": "puzzleflow.models.checkpoint",
     "score": "puzzleflow.core.metrics",
+    "to_tensor": "puzzleflow.models.pixels",
     "write_folder": "puzzleflow.storage.folder",
     "write_layout": "puzzleflow.storage.layout",
     "write_picture": "puzzleflow.pictures",
@@ -61,15 +89,29 @@ _WHERE = {
 }
 
 __all__ = [
+    "Batch",
+    "CannotSolve",
+    "Conditions",
+    "Energy",
+    "EnergySession",
     "Failure",
+    "FormatError",
     "Grid",
+    "InputError",
     "Layout",
+    "LoopSettings",
     "Puzzle",
     "PuzzleFlowError",
     "PuzzleSource",
     "Scores",
+    "Session",
     "Solution",
+    "Solver",
+    "StreamConfig",
+    "Trainable",
+    "allowed_placements",
     "build_puzzle",
+    "check_cancelled",
     "contact_sheet",
     "cut_puzzle",
     "draw_masks",
@@ -78,6 +120,8 @@ __all__ = [
     "list_solvers",
     "load_sample",
     "load_solver",
+    "load_weights",
+    "nearest_allowed",
     "official_result",
     "open_puzzles",
     "open_source",
@@ -85,7 +129,9 @@ __all__ = [
     "read_layout",
     "read_picture",
     "read_predictions",
+    "restore",
     "score",
+    "to_tensor",
     "write_folder",
     "write_layout",
     "write_picture",

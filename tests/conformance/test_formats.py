@@ -63,7 +63,7 @@ def test_puzzles_agree_with_what_their_source_says(sample: str, tmp_path: Path) 
 def contents(source: Source, index: int) -> list[np.ndarray]:
     """The pixels of one puzzle or set, piece by piece."""
     if isinstance(source, HoldsFragments):
-        return list(source.fragments(index).pieces)
+        return [fragment.pixels for fragment in source.fragments(index).fragments]
     assert isinstance(source, PuzzleSource)
     puzzle = source[index]
     assert isinstance(puzzle, Puzzle)

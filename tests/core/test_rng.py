@@ -1,5 +1,12 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from functools import reduce
+from operator import and_, or_
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,10 +17,26 @@ from puzzleflow.core.rng import child_rng, child_seed
 paths = st.lists(st.one_of(st.integers(-9, 9), st.text(max_size=4)), max_size=3).map(tuple)
 
 
-@given(st.integers(), paths)
-def test_the_same_path_gives_the_same_child(seed, path):
-    assert child_seed(seed, *path) == child_seed(seed, *path)
-    assert 0 <= child_seed(seed, *path) < 2**64
+def test_another_process_gives_the_same_children():
+    code = (
+        "from puzzleflow.core.rng import child_seed;"
+        "print([child_seed(3, 'a', n) for n in range(9)])"
+    )
+    hashed_otherwise = {**os.environ, "PYTHONHASHSEED": "7"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=hashed_otherwise,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [child_seed(3, "a", number) for number in range(9)]
+
+
+def test_children_fill_64_bits():
+    children = [child_seed(0, number) for number in range(200)]
+    assert reduce(or_, children) == 2**64 - 1  # every bit is set in some, and no other
+    assert reduce(and_, children) == 0
 
 
 @given(paths, paths)

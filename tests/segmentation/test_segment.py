@@ -172,11 +172,17 @@ def test_a_threshold_is_positive(discs: Drawn) -> None:
 
 def test_noise_is_not_a_thousand_fragments() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (120, 120, 3), dtype=np.uint8)
-    try:
-        found = segment(noise)
-    except InputError:
-        return
-    assert any("not plain" in warning for warning in found.warnings)
+    with pytest.raises(InputError, match="no fragments found"):
+        segment(noise)
+
+
+@pytest.mark.parametrize(("contrast", "is_told"), [(70, False), (120, True)])
+def test_striped_grounds_are_told(discs: Drawn, contrast: int, is_told: bool) -> None:
+    photo, labels = discs(ROW)
+    photo = photo.copy()
+    photo[(labels == 0) & (np.arange(photo.shape[1]) // 4 % 2 == 1)] = photo[0, 0] - contrast
+    found = segment(photo)
+    assert any("not plain" in warning for warning in found.warnings) == is_told
 
 
 def test_the_preview_outlines_and_numbers(discs: Drawn) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,9 @@ def test_loopback_names_are_ours(host: str) -> None:
         "localhost:x",
         "[::1",
         "user@evil.example",
+        "user@localhost",
+        "localhost/path",
+        "localhost:65536",
         "::1",
     ],
 )
@@ -52,9 +56,16 @@ def test_listening_everywhere_admits_addresses_and_given_names_only() -> None:
     assert not HostRule("192.168.1.7").allows("192.168.1.8:80")
 
 
-@given(st.text(max_size=40))
-def test_no_header_breaks_the_rule(host: str) -> None:
-    assert HostRule("0.0.0.0").allows(host) in (True, False)
+OURS = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]*)?")
+NEARLY = st.lists(
+    st.sampled_from(["localhost", "127.0.0.1", "[::1]", ":80", ".", "@", "/", "#", "?", "\t", "x"]),
+    max_size=4,
+).map("".join)
+
+
+@given(st.one_of(st.text(max_size=40), NEARLY))
+def test_a_header_that_does_not_name_us_is_refused(host: str) -> None:
+    assert HostRule().allows(host) == bool(OURS.fullmatch(host))
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.nip.io:8137"])

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from puzzleflow.core.puzzle import Puzzle, Solution
-from puzzleflow.solvers.base import allowed_placements, nearest_allowed
+from puzzleflow import Puzzle, Solution, allowed_placements, nearest_allowed
 
 
 @dataclass(frozen=True)

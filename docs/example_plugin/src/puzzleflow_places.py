@@ -16,15 +16,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.models.checkpoint import load_weights, restore
-from puzzleflow.models.pixels import to_tensor
-from puzzleflow.search import Energy
-from puzzleflow.solvers.energy_session import EnergySession
-from puzzleflow.training.loop import LoopSettings
-from puzzleflow.training.stream import Batch, StreamConfig
-from puzzleflow.training.trainable import Trainable
+from puzzleflow import (
+    Batch,
+    Energy,
+    EnergySession,
+    Grid,
+    LoopSettings,
+    Puzzle,
+    StreamConfig,
+    Trainable,
+    load_weights,
+    restore,
+    to_tensor,
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The puzzleflow command: one file for every subcommand."""

@@ -1,0 +1,1 @@
+"""The domain, in NumPy alone: grids, puzzles, layouts, metrics, seeds, errors."""

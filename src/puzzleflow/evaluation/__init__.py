@@ -1,0 +1,1 @@
+"""Solving whole data sets, benchmarks, scores, reports and figures."""

@@ -1,0 +1,1 @@
+"""File formats by name: opening and auditing what lies at a path."""

@@ -31,7 +31,7 @@ FORMATS = Registry(
         "repair": "puzzleflow.storage.free_form.repair:RepairSource",
     },
 )
-LAST = "folder"  # any pictures are a folder of pieces: whoever knows better is asked before
+LAST = "folder"  # takes any folder of pictures, so every other format is asked before it
 
 SPLITS = {
     "train": ("train",),

@@ -1,0 +1,1 @@
+"""From pictures to puzzles and data sets: fragment shapes, erosion models, recipes."""

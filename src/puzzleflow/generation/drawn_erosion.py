@@ -18,7 +18,7 @@ MOST_REMEMBERED = 8192  # drawn masks of one generator, 2 KB each
 
 
 class OutlineErosion:
-    """Outlines of real fragments, each as often as chance will have it."""
+    """Outlines of real fragments; every seed draws one of them, all equally likely."""
 
     def __init__(self, path: str) -> None:
         self.name = f"outlines:{path}"

@@ -28,7 +28,7 @@ class VAEFragments:
 
     Sums of floats depend on how the work is cut, so latents always go through
     the decoder in chunks of the same size, filled up with zeros, on one
-    thread: a mask is then the same in any company.
+    thread: a mask then does not depend on those decoded with it.
     """
 
     name = "vae"

@@ -129,7 +129,7 @@ class PuzzleLog:
                 yield payload
 
     def drop_payloads(self) -> None:
-        """Their content lies safely elsewhere."""
+        """Remove the payloads, once the finished files hold them."""
         self._path.unlink()
 
     def checksums(self) -> list[str]:

@@ -1,0 +1,1 @@
+"""Networks and their weights: PuzzleFlow, the relational network, the fragment VAE."""

@@ -4,7 +4,7 @@ One encoder sees every side in the same attitude. A piece is turned or mirrored
 until the side in question is on its right and runs downwards as it did from
 left to right or from top to bottom; the two sides of a true seam then show
 mirrored strips of one picture, and are trained towards the same embedding.
-Nothing but the two pieces has a say in their distance.
+Their distance depends on these two pieces alone.
 """
 
 from __future__ import annotations

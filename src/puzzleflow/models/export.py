@@ -215,7 +215,7 @@ def _identity(network: PuzzleFlow) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's remarks about itself."""
+    """Without the warnings and log lines of the exporter."""
     before = logging.root.manager.disable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,7 +1,6 @@
 """What runs a PuzzleFlow model: PyTorch, or ONNX Runtime on exported graphs.
 
-Both engines take and give NumPy arrays, so that the solver above them does not
-care which one works for it.
+Both engines take and give NumPy arrays, so that one solver works with both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Piece encoders: RGBA pieces in, one feature vector a piece out.
 
-Both encoders share one interface, so that the flow above them does not care:
+Both encoders share one interface, so that the flow works with either:
 ``forward(pixels, prior)`` takes (B, N, 4, H, W) premultiplied pixels in [0, 1] at
 ``piece_px`` and gives (B, N, D). An encoder that relates pieces wants their seam
 prior (B, 2, N, N, F) and adds 4N numbers to each vector: for every side the

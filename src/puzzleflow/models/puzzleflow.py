@@ -229,7 +229,7 @@ class PuzzleFlow(nn.Module):
 
 
 def _seam_weights(num_heads: int) -> nn.Parameter:
-    """(heads, 4): the first heads look beyond one side each, the others wherever they like."""
+    """(heads, 4): the first heads look beyond one side each, the others start unbiased."""
     weights = torch.zeros(num_heads, 4)
     weights[torch.arange(min(4, num_heads)), torch.arange(min(4, num_heads))] = 1.0
     return nn.Parameter(weights)

@@ -4,8 +4,8 @@ One forward pass over all pieces of a puzzle gives every term of the energy, als
 where pieces are missing, foreign, or turned, and where the grid is not known.
 Pieces are encoded once; sides are compared by row-aligned inner products, added
 to what the colours along the outlines say (the prior); a transformer over five
-tokens a piece (itself and its four sides), biased by those comparisons, lets all
-other pieces have a say in each pair.
+tokens a piece (itself and its four sides), biased by those comparisons, lets
+every pair depend on all other pieces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Search over any energy of unary, pairwise and border costs; a library of its own.
+"""Search over layouts: the best ones and the marginals of any energy of seams and places.
 
 energy = Energy.of(grid, unary=…, right=…, down=…, border=…)
 best, second = minimise(energy, seed=0, num_layouts=2)

@@ -1,4 +1,4 @@
-"""The one energy that every assembling solver minimises.
+"""The energy of a layout: what its places, its seams and its frame cost.
 
 E(π) = Σ_i unary[i, π(i)] + Σ_right right[i, j] + Σ_down down[i, j] + Σ_frame border[i, d]
 

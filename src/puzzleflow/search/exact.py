@@ -131,7 +131,7 @@ class ExactSearch:
         return float(self._to_go[0][0])
 
     def layouts(self) -> Iterator[Layout]:
-        """Every layout of finite energy, lowest energy first, without end until all are told.
+        """Every layout of finite energy, one after the other, lowest energy first.
 
         Best-first search; as the cost-to-go is exact, nothing is expanded
         that does not belong to the next layout.

@@ -1,10 +1,10 @@
 """Metropolis moves, compiled. Import this module only to use it: it loads numba.
 
-Three kinds of moves, all their own inverses' equals in probability, so that
-the chain samples exp(−E / T): two pieces change places; a rectangle of pieces
-moves elsewhere and what lay there fills the room it left; the pieces of a
-rectangle (a line, a block, the whole layout) roll cyclically. When only a low
-energy is sought, *guided* moves aim a piece beside one that it fits.
+Three kinds of moves, each as probable as its inverse, so that the chain
+samples exp(−E / T): two pieces change places; a rectangle of pieces moves
+elsewhere and what lay there fills the room it left; the pieces of a rectangle
+(a line, a block, the whole layout) roll cyclically. When only a low energy is
+sought, *guided* moves aim a piece beside one that it fits.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"

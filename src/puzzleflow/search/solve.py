@@ -1,4 +1,4 @@
-"""The front door: exact where the grid is small, strong search where it is not."""
+"""Best layouts and marginals of an energy: exact on small grids, found by search on others."""
 
 from __future__ import annotations
 

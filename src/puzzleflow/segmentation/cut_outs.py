@@ -1,4 +1,4 @@
-"""Pictures that people bring, one for each fragment → cut-outs: what of a picture is material."""
+"""Pictures, one for each fragment → cut-outs: which pixels of a picture are material."""
 
 from __future__ import annotations
 

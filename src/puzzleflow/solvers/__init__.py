@@ -1,0 +1,1 @@
+"""From a puzzle to a layout: classical and learned solvers behind one interface."""

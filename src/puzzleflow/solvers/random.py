@@ -16,7 +16,7 @@ from puzzleflow.solvers.base import allowed_placements
 
 @dataclass(frozen=True)
 class RandomSolver:
-    """Lays the pieces at random: the floor under every other method."""
+    """Lays the pieces at random: what other methods are compared with."""
 
     name: ClassVar[str] = "random"
 

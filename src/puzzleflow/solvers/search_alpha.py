@@ -1,4 +1,4 @@
-"""Colours along the outlines, exact search, no learning: the baseline to beat."""
+"""Colours along the outlines, exact search, no learning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's collection of pictures: draw, filter, download, describe; kill it, run it again.
+"""The paper's collection of pictures: draw, filter, download, describe, resume.
 
 Folder:
 

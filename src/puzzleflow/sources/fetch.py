@@ -1,4 +1,4 @@
-"""Requests to a server that fails, hangs, protests and lies: tried again, then given up."""
+"""HTTP requests with time-outs, repeated tries, and a check of what arrived."""
 
 from __future__ import annotations
 

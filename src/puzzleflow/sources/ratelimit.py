@@ -1,4 +1,4 @@
-"""How often a server is asked: evenly spaced requests that slow down when it protests."""
+"""How often a server is asked: evenly spaced requests, half as many after it refuses one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 class RateLimiter:
     """A token bucket of one token: ``rate_per_s`` requests a second, evenly spaced.
 
-    ``protest`` halves the rate and makes everybody wait; every ``success`` brings
+    ``protest`` halves the rate and makes all requests wait; every ``success`` brings
     the rate back by a hundredth of what was asked for.
     """
 
@@ -39,7 +39,7 @@ class RateLimiter:
             await self._sleep(self._next_s - now)
 
     def protest(self, pause_s: float) -> None:
-        """The server said "too many": nobody asks for ``pause_s``, then half as often."""
+        """The server said "too many": no request for ``pause_s``, then half as many."""
         self.rate_per_s = max(self.rate_per_s / 2, min(1.0, self.full_rate_per_s))
         self._next_s = max(self._next_s, self._clock() + pause_s)
 

@@ -1,0 +1,1 @@
+"""Files of puzzles, layouts, predictions and solutions: readers and writers."""

@@ -1,4 +1,4 @@
-"""NumPy files from strangers: never unpickled, never larger than they claim.
+"""NumPy files of unknown origin: never unpickled, never larger than they claim.
 
 ``.npy`` files are mapped, not read; members of an ``.npz`` are read only after
 their header has been held against the size that the archive declares.

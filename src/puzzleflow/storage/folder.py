@@ -3,8 +3,8 @@
 One folder is one puzzle; a folder whose sub-folders hold a ``layout.json``
 each is a set of puzzles; what ``segment`` wrote is the puzzle of its fragments.
 A ``layout.json`` without a solver is the truth; one that a solver wrote tells
-the grid and the order of the pieces, never the truth. Without one, pictures are
-what people bring: their fragments are cut out as in the workbench.
+the grid and the order of the pieces, never the truth. Without one,
+fragments are cut out of the pictures as in the workbench.
 """
 
 from __future__ import annotations

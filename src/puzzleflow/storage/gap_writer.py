@@ -145,7 +145,7 @@ def write_gap_files(
     metadata: Mapping[str, Any],
 ) -> None:
     """Write what ``codec.encode`` made of ``num_puzzles`` puzzles, holding one at a time."""
-    if (folder / PUZZLES).exists():  # old labels beside new puzzles would lie
+    if (folder / PUZZLES).exists():  # old labels beside new puzzles would be wrong
         raise OutputError(f"{folder / PUZZLES} is in the way; choose another folder")
     if num_puzzles < 1:
         raise InputError(f"{folder}: no puzzles to write")

@@ -1,4 +1,4 @@
-"""HDF5 files from strangers: one checked dataset at a time, errors that name the file."""
+"""HDF5 files of unknown origin: one checked dataset at a time, errors that name the file."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""One training loop for every network, on puzzles cut fresh or stored."""

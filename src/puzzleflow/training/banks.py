@@ -18,7 +18,7 @@ from puzzleflow.generation.fragments import fragment_generator, list_fragment_ge
 from puzzleflow.masks import as_grey, each_mask, read_masks, write_masks
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
-NUM_GENERATED = 12_000  # masks drawn from a generator, enough that none grows familiar
+NUM_GENERATED = 12_000  # masks drawn from a generator, too many to be learnt by heart
 GENERATED_SEED = 10_000_000  # far from the seeds of any data set
 DRAWN_AT_ONCE = 100  # masks between two reports
 

@@ -1,4 +1,4 @@
-"""Fresh puzzles forever: new crop, flip, colour, masks, grid and permutation every time.
+"""Endless fresh puzzles: new crop, flip, colour, masks, grid and permutation every time.
 
 Batch number b is a function of (seed, b) alone, so a stream can be entered
 anywhere: training resumes exactly, and workers share the work without overlap.

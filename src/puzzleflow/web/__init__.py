@@ -1,0 +1,1 @@
+"""The workbench: a local server and its pages."""

@@ -1,4 +1,4 @@
-"""What is taken away: the assembled picture, the layout as JSON and as CSV."""
+"""Files to download: the assembled picture, the layout as JSON and as CSV."""
 
 from __future__ import annotations
 

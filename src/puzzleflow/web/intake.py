@@ -1,4 +1,4 @@
-"""What people bring: picture files become pieces, one picture becomes a puzzle."""
+"""Uploads: picture files become pieces, one picture becomes a puzzle."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Work outside the event loop: each job a thread, a few at a time, told and cancelled.
 
-Cancelling ends a job at once for everybody who looks: its place goes to the
-next one, and what its thread still finds is thrown away. The thread itself ends
+A cancelled job counts as ended at once: its place goes to the next one, and
+what its thread still finds is thrown away. The thread itself ends
 where its solver next looks at the job's token (``core/cancelling.py``). A plugin
-that never looks is abandoned until it returns. Abandoned threads are few: beyond
-a number no job is accepted.
+that never looks is abandoned until it returns. Beyond a number
+of abandoned threads no job is accepted.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class JobRunner:
         return job
 
     def cancel(self, job: Job) -> None:
-        """End a job for everybody who looks; its place is free at once."""
+        """Count a job as ended; its place is free at once."""
         if job._set("cancelled", "Cancelled"):
             job.token.cancel()
             self._free(job)

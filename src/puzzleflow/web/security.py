@@ -8,6 +8,7 @@ how DNS rebinding shows itself, a foreign Origin is another site's page.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ from puzzleflow.web.limits import Limits
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 EVERYWHERE = frozenset({"0.0.0.0", "::", ""})
+HOST = re.compile(r"(\[(?P<address>[^][\s]+)]|(?P<name>[^][\s:/?#@]+))(:(?P<port>[0-9]{0,5}))?")
+LAST_PORT = 65535
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -47,11 +50,10 @@ class HostRule:
 
     def allows(self, header: str) -> bool:
         """Whether a Host header names us; numbers cannot be rebound, names can."""
-        try:
-            name = (urlsplit(f"//{header}").hostname or "").lower()
-            urlsplit(f"//{header}").port  # noqa: B018  (raises for a port that is none)
-        except ValueError:
+        found = HOST.fullmatch(header)
+        if found is None or int(found["port"] or 0) > LAST_PORT:
             return False
+        name = (found["address"] or found["name"]).lower()
         if name in self.names - EVERYWHERE:
             return True
         return self.any_address and _is_address(name)

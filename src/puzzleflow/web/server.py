@@ -1,4 +1,4 @@
-"""Running the application: a socket of its own, the browser, a clean end."""
+"""Running the application: its socket, the browser, an orderly end."""
 
 from __future__ import annotations
 

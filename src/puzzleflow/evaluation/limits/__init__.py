@@ -1,0 +1,1 @@
+"""How far solvers can be trusted: conditions, each run as a benchmark."""

@@ -1,4 +1,4 @@
-"""Pairwise costs of seams, as every assembling solver takes them."""
+"""Pairwise costs of seams, by which the classical solvers lay pieces."""
 
 from __future__ import annotations
 

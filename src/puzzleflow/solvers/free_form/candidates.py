@@ -1,0 +1,217 @@
+"""Candidates of all pairs: coarse search, then each peak refined and scored exactly.
+
+The work goes row by row: one fragment against all before it. Rows may be spread over
+processes, and kept in a journal from which a killed run goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from puzzleflow.core.assembly import Candidate
+from puzzleflow.core.errors import FormatError, InputError, UnknownName
+from puzzleflow.core.fragments import Fragment
+from puzzleflow.core.pose import Pose, angle_between
+from puzzleflow.journal import Journal
+from puzzleflow.parallel import bounded_map
+from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
+from puzzleflow.solvers.free_form.contact import Rim, refined, rims
+from puzzleflow.solvers.free_form.extended import REACH
+from puzzleflow.solvers.free_form.palette import Palette
+from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
+
+ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
+VERSION = 1  # of the candidates: a journal of another version is not used
+SAME_SHARE, SAME_ANGLE = 0.05, 4.0  # of √area, degrees: nearer candidates are one
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How candidates are looked for.
+
+    rotation     "free", "small" (two fragments are turned by at most 10 degrees against
+                 each other) or "none" (all lie as they belong)
+    reach        of √area: how far fragments are extended
+    gap          of √area: what is expected between neighbours
+    coarse_px    median √area in the coarse search
+    fine_px      median √area where candidates are refined and scored
+    angle_step   of the coarse search, in degrees
+    peaks        of the coarse search that are refined, for each pair
+    kept         candidates of each pair
+    """
+
+    rotation: str = "free"
+    reach: float = REACH
+    gap: float = GAP
+    coarse_px: float = 40.0
+    fine_px: float = 80.0
+    angle_step: float = 10.0
+    peaks: int = 40
+    kept: int = 20
+
+    def __post_init__(self) -> None:
+        if self.rotation not in ROTATIONS:
+            raise UnknownName("rotation", self.rotation, ROTATIONS)
+        if not 0.01 <= self.reach <= 0.5:
+            raise InputError(f"a reach of {self.reach}: expected 0.01 to 0.5")
+        if not 0 <= self.gap < self.reach:
+            raise InputError(f"a gap of {self.gap}: expected 0 or more, less than the reach")
+        if not 1 <= self.angle_step <= 45 or self.peaks < 1 or self.kept < 1:
+            raise InputError("angle_step lies between 1 and 45, peaks and kept are at least 1")
+        if not 8 <= self.coarse_px <= self.fine_px <= 1000:
+            raise InputError("coarse_px and fine_px: expected 8 <= coarse_px <= fine_px <= 1000")
+
+    @property
+    def angles(self) -> list[float]:
+        """Of the coarse search."""
+        limit = ROTATIONS[self.rotation]
+        return angles_of(limit, min(self.angle_step, 5.0) if limit < 180 else self.angle_step)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A set made ready: pictures for the coarse search, rims for the fine one."""
+
+    search: Search
+    coarse: ScaledSet
+    rims: tuple[Rim, ...]
+    scale: float
+
+    @classmethod
+    def of(cls, fragments: Sequence[Fragment], search: Search) -> Prepared:
+        palette = Palette.of(fragments)
+        fine = ScaledSet.of(fragments, palette, search.fine_px, reach=search.reach, gap=search.gap)
+        coarse = ScaledSet.of(fragments, palette, search.coarse_px, reach=search.reach)
+        return cls(search, coarse, rims(fine), fine.scale)
+
+
+def row_candidates(prepared: Prepared, row: int) -> list[Candidate]:
+    """Candidates of fragment ``row`` beside each one before it, best first for each pair."""
+    search, scale = prepared.search, prepared.scale
+    free = search.rotation != "none"
+    shift = 2 * scale / prepared.coarse.scale
+    answer = []
+    others = range(row)
+    for other, peaks in zip(
+        others,
+        row_peaks(prepared.coarse, row, others, search.angles, search.peaks),
+        strict=True,
+    ):
+        first, second = prepared.rims[other], prepared.rims[row]
+        found = [
+            Candidate(
+                other,
+                row,
+                *refined(
+                    first, second, peak.pose, scale, turn=4.0 if free else 0.0, shift_px=shift
+                ),
+            )
+            for peak in peaks
+        ]
+        near = SAME_SHARE * min(first.root, second.root) / scale
+        answer += _distinct([each for each in found if each.score > 0], near)[: search.kept]
+    return answer
+
+
+def _distinct(candidates: list[Candidate], near: float) -> list[Candidate]:
+    """Best first, without those that repeat a better one."""
+    kept: list[Candidate] = []
+    for each in sorted(candidates, key=lambda c: -c.score):
+        if not any(
+            math.hypot(each.pose.x - other.pose.x, each.pose.y - other.pose.y) < near
+            and angle_between(each.pose.angle, other.pose.angle) < SAME_ANGLE
+            for other in kept
+        ):
+            kept.append(each)
+    return kept
+
+
+def all_candidates(
+    fragments: Sequence[Fragment],
+    prepared: Prepared,
+    *,
+    journal: Path | None = None,
+    num_workers: int = 1,
+    on_progress: Report = lambda stage, done, total: None,
+) -> tuple[Candidate, ...]:
+    """Candidates of all pairs; rows that the journal holds are not computed again.
+
+    Progress counts pairs.
+    """
+    count = len(fragments)
+    total = count * (count - 1) // 2
+    with ExitStack() as stack:
+        known: dict[int, list[Candidate]] = {}
+        book = None
+        if journal is not None:
+            heading = _heading(fragments, prepared.search)
+            book = stack.enter_context(Journal(journal, "candidates", heading, Row))
+            known = {entry.row: entry.told(book.path, count) for entry in book.entries}
+        done = sum(known)
+        on_progress("pairs", done, total)
+        rows = [row for row in range(1, count) if row not in known]
+        for row, found in zip(
+            rows,
+            bounded_map(partial(row_candidates, prepared), rows, num_workers=num_workers, ahead=1),
+            strict=True,
+        ):
+            known[row] = found
+            if book is not None:
+                book.append(Row.of(row, found))
+            done += row
+            on_progress("pairs", done, total)
+    return tuple(each for row in sorted(known) for each in known[row])
+
+
+def _heading(fragments: Sequence[Fragment], search: Search) -> dict[str, Any]:
+    digest = hashlib.blake2b(digest_size=16)
+    for fragment in fragments:
+        digest.update(repr(fragment.pixels.shape).encode())
+        digest.update(fragment.pixels.tobytes())
+    return {"version": VERSION, "fragments": digest.hexdigest(), "search": asdict(search)}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a journal keeps of one fragment: its candidates with all before it."""
+
+    row: int
+    first: tuple[int, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    angle: tuple[float, ...]
+    score: tuple[float, ...]
+
+    @classmethod
+    def of(cls, row: int, found: Sequence[Candidate]) -> Row:
+        poses = [each.pose for each in found]
+        return cls(
+            row,
+            tuple(each.first for each in found),
+            tuple(pose.x for pose in poses),
+            tuple(pose.y for pose in poses),
+            tuple(pose.angle for pose in poses),
+            tuple(each.score for each in found),
+        )
+
+    def told(self, path: Path, count: int) -> list[Candidate]:
+        """The candidates again; a row of other fragments is refused."""
+        lengths = set(map(len, (self.first, self.x, self.y, self.angle, self.score)))
+        known = all(0 <= first < self.row for first in self.first)
+        if not 0 < self.row < count or not known or len(lengths) > 1:
+            raise FormatError(f"{path}: row {self.row} is no row of pairs of {count} fragments")
+        return [
+            Candidate(first, self.row, Pose(x, y, angle), score)
+            for first, x, y, angle, score in zip(
+                self.first, self.x, self.y, self.angle, self.score, strict=True
+            )
+        ]

@@ -1,0 +1,170 @@
+"""Components grown best first from units: single fragments, or groups that hold together.
+
+At every step the surest placement is taken: large gain, no rival. A gain counts all
+fragments that are placed already, so a pose that agrees with several of them
+(a loop that closes) wins over one that agrees with a single one, and one that
+lies over others is out. Growth ends when no placement gains enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from puzzleflow.core.pose import Pose, angle_between
+from puzzleflow.solvers.free_form.board import Board
+
+Group = Mapping[int, Pose]
+
+MIN_GAIN = 0.6  # less is as likely chance as truth
+RIVAL = 0.5  # how much a unit's second best placement speaks against its best
+SAME_SHARE, SAME_ANGLE = 0.08, 4.0  # of √area, degrees: nearer placements are one
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A unit at a motion, and what that gains."""
+
+    unit: int
+    motion: Pose
+    gain: float
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """A component: fragment → pose, which units it holds, and the sum of its gains."""
+
+    poses: dict[int, Pose]
+    units: tuple[int, ...]
+    total: float
+
+
+def moved(group: Group, motion: Pose) -> dict[int, Pose]:
+    """The group after a common motion."""
+    return {index: motion @ pose for index, pose in group.items()}
+
+
+def placements(
+    board: Board, units: Sequence[Group], wanted: Iterable[int], anchors: Group, placed: Group
+) -> list[Placement]:
+    """Where ``wanted`` units may lie, seen from candidates of the ``anchors``; best first.
+
+    anchors  members of ``placed`` whose candidates are asked
+    """
+    home = {index: unit for unit in wanted for index in units[unit]}
+    found: list[Placement] = []
+    for anchor, pose in anchors.items():
+        for each in board.around[anchor]:
+            unit = home.get(each.second)
+            if unit is None:
+                continue
+            motion = pose @ each.pose @ units[unit][each.second].inverse()
+            if any(_same(board, units, unit, motion, other) for other in found):
+                continue
+            gain = board.gain(moved(units[unit], motion), placed)
+            if gain > -math.inf:
+                found.append(Placement(unit, motion, gain))
+    return sorted(found, key=lambda each: -each.gain)
+
+
+def _same(
+    board: Board,
+    units: Sequence[Group],
+    unit: int,
+    motion: Pose,
+    other: Placement,
+    loose: float = 1.0,
+) -> bool:
+    if other.unit != unit or angle_between(other.motion.angle, motion.angle) > loose * SAME_ANGLE:
+        return False
+    index, pose = next(iter(units[unit].items()))
+    one, two = motion @ pose, other.motion @ pose
+    return math.hypot(one.x - two.x, one.y - two.y) < loose * SAME_SHARE * board.roots[index]
+
+
+def grow(
+    board: Board,
+    units: Sequence[Group],
+    start: int,
+    free: Iterable[int],
+    *,
+    min_gain: float = MIN_GAIN,
+) -> Grown:
+    """The component that begins with unit ``start`` and takes from the ``free`` ones."""
+    left = {unit for unit in free if unit != start}
+    poses = dict(units[start])
+    used, total = [start], 0.0
+    pending = placements(board, units, left, poses, poses)
+    while pending:
+        best = _surest(board, units, [each for each in pending if each.gain >= min_gain])
+        if best is None:
+            break
+        best = settled(board, units, best, poses)
+        added = moved(units[best.unit], best.motion)
+        poses |= added
+        used.append(best.unit)
+        total += best.gain
+        left.discard(best.unit)
+        pending = _updated(board, units, pending, best.unit, added)
+        pending += placements(board, units, left, added, poses)
+    return Grown(poses, tuple(used), total)
+
+
+def _surest(board: Board, units: Sequence[Group], pending: Sequence[Placement]) -> Placement | None:
+    """The placement with the largest gain above RIVAL times its unit's second best."""
+    best: dict[int, Placement] = {}
+    second: dict[int, float] = {}
+    for each in sorted(pending, key=lambda one: -one.gain):
+        if each.unit not in best:
+            best[each.unit] = each
+        elif each.unit not in second and not _same(
+            board, units, each.unit, each.motion, best[each.unit], loose=3.0
+        ):
+            second[each.unit] = each.gain
+    return max(
+        best.values(), key=lambda one: one.gain - RIVAL * second.get(one.unit, 0.0), default=None
+    )
+
+
+def _updated(
+    board: Board, units: Sequence[Group], pending: Sequence[Placement], taken: int, added: Group
+) -> list[Placement]:
+    """Placements of the other units, their gains with the fragments that were added."""
+    kept = []
+    for each in pending:
+        if each.unit == taken:
+            continue
+        gain = each.gain + board.gain(moved(units[each.unit], each.motion), added)
+        if gain > -math.inf:
+            kept.append(replace(each, gain=gain))
+    return kept
+
+
+def settled(
+    board: Board, units: Sequence[Group], start: Placement, placed: Group, levels: int = 4
+) -> Placement:
+    """The placement moved a little, so that it fits all its neighbours best."""
+    group = units[start.unit]
+    here = moved(group, start.motion)
+    beside = {
+        i: pose
+        for i, pose in placed.items()
+        if any(board.near(i, pose, j, other) for j, other in here.items())
+    }
+    best = replace(start, gain=board.gain(here, beside))
+    root = min(board.roots[index] for index in group)
+    shift, turn = 0.03 * root, 1.5
+    for _ in range(levels):
+        x = sum(pose.x for pose in here.values()) / len(here)
+        y = sum(pose.y for pose in here.values()) / len(here)
+        tries = [Pose(dx, dy) for dx, dy in ((shift, 0), (-shift, 0), (0, shift), (0, -shift))]
+        if board.turning:
+            tries += [Pose(0, 0).about(x, y, sign * turn) for sign in (1, -1)]
+        for step in tries:
+            motion = step @ best.motion
+            gain = board.gain(moved(group, motion), beside)
+            if gain > best.gain:
+                best = Placement(start.unit, motion, gain)
+        shift, turn = shift / 2, turn / 2
+    return best

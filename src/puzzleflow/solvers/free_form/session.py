@@ -1,0 +1,157 @@
+"""The solver ``assemble``: candidates by correlation, assembly by growth; no learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from puzzleflow.core.assembly import Assembly, Candidate
+from puzzleflow.core.errors import CannotSolve
+from puzzleflow.core.fragments import FragmentSet
+from puzzleflow.core.pose import IDENTITY, Pose
+from puzzleflow.solvers.free_form.assembling import assemble
+from puzzleflow.solvers.free_form.base import Report, Together, check_wishes, silent
+from puzzleflow.solvers.free_form.board import Board
+from puzzleflow.solvers.free_form.candidates import Prepared, Search, all_candidates
+from puzzleflow.solvers.free_form.confidence import confidences
+from puzzleflow.solvers.free_form.extended import REACH
+from puzzleflow.solvers.free_form.growth import MIN_GAIN
+from puzzleflow.solvers.free_form.scaled import GAP
+
+LISTED = 200  # candidates that an answer carries
+
+
+class AssembleSolver:
+    """Fragments of any shape → poses; see docs/free-form.md."""
+
+    name = "assemble"
+
+    def __init__(
+        self,
+        *,
+        rotation: str = "free",
+        reach: float = REACH,
+        gap: float = GAP,
+        angle_step: float = 10.0,
+        peaks: int = 40,
+        min_gain: float = MIN_GAIN,
+    ) -> None:
+        self.search = Search(rotation, reach=reach, gap=gap, angle_step=angle_step, peaks=peaks)
+        self.min_gain = min_gain
+
+    def prepare(
+        self,
+        fragments: FragmentSet,
+        *,
+        journal: Path | None = None,
+        num_workers: int = 1,
+        on_progress: Report = silent,
+    ) -> AssembleSession:
+        """Candidates of all pairs."""
+        cropped = [fragment.cropped() for fragment in fragments.fragments]
+        parts = [part for part, _ in cropped]
+        prepared = Prepared.of(parts, self.search)
+        found = all_candidates(
+            parts, prepared, journal=journal, num_workers=num_workers, on_progress=on_progress
+        )
+        offsets = tuple(Pose(float(x), float(y)) for _, (x, y) in cropped)
+        board = Board(prepared.rims, prepared.scale, found, turning=self.search.rotation != "none")
+        return AssembleSession(board, offsets, self.min_gain)
+
+
+@dataclass(frozen=True, eq=False)
+class AssembleSession:
+    """A prepared set.
+
+    board    rims and candidates, of fragments cut down to their material
+    offsets  (N) centre of what was left, from the centre of the fragment's picture
+    """
+
+    board: Board
+    offsets: tuple[Pose, ...]
+    min_gain: float
+
+    def solve(
+        self,
+        *,
+        seed: int = 0,
+        pinned: Mapping[int, Pose] | None = None,
+        together: Sequence[Together] = (),
+        never: Sequence[tuple[int, int]] = (),
+    ) -> Assembly:
+        """See :class:`puzzleflow.solvers.free_form.base.FreeFormSession`."""
+        pins = dict(pinned or {})
+        board = replace(self.board, never=check_wishes(len(self.board), pins, together, never))
+        units, fixed = self._units(pins, together)
+        components = assemble(board, units, seed=seed, pinned=fixed, min_gain=self.min_gain)
+        sure = confidences(board, components, set(pins))
+        return Assembly(
+            len(board),
+            tuple(self._outward(each) for each in components),
+            sure,
+            self.candidates[:LISTED],
+        )
+
+    def rank(self, fragment: int, k: int = 10) -> list[Candidate]:
+        """The likeliest partners of one fragment, the best pose of each, best first."""
+        check_wishes(len(self.board), {fragment: IDENTITY}, (), ())
+        best: dict[int, Candidate] = {}
+        for each in self.candidates:
+            if fragment in (each.first, each.second):
+                seen = each if each.first == fragment else each.swapped()
+                best.setdefault(seen.second, seen)
+        return list(best.values())[:k]
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All candidates of pairs, best first, between centres of the fragments' pictures."""
+        ranked = sorted(self.board.candidates, key=lambda each: -each.score)
+        return tuple(
+            replace(
+                each,
+                pose=self.offsets[each.first] @ each.pose @ self.offsets[each.second].inverse(),
+            )
+            for each in ranked
+        )
+
+    def _outward(self, poses: Mapping[int, Pose]) -> dict[int, Pose]:
+        return {i: pose @ self.offsets[i].inverse() for i, pose in poses.items()}
+
+    def _units(
+        self, pins: Mapping[int, Pose], together: Sequence[Together]
+    ) -> tuple[list[dict[int, Pose]], list[int]]:
+        """Groups that hold together by wish, single fragments, and which group is pinned."""
+        group: dict[int, dict[int, Pose]] = {i: {i: IDENTITY} for i in range(len(self.board))}
+        if pins:
+            held = {i: pose @ self.offsets[i] for i, pose in pins.items()}
+            group |= dict.fromkeys(held, held)
+        for each in together:
+            one, two = group[each.first], group[each.second]
+            if one is two:
+                continue
+            if pins and two is group[next(iter(pins))]:
+                each = Together(each.second, each.first, each.pose and each.pose.inverse())
+                one, two = two, one
+            relative = self._relative(each)
+            motion = one[each.first] @ relative @ two[each.second].inverse()
+            for index, pose in two.items():
+                one[index] = motion @ pose
+                group[index] = one
+        units = list({id(each): each for each in group.values()}.values())
+        fixed = [n for n, unit in enumerate(units) if pins and next(iter(pins)) in unit]
+        return units, fixed
+
+    def _relative(self, wish: Together) -> Pose:
+        """As wished, else the best candidate of the pair."""
+        if wish.pose is not None:
+            inward = self.offsets[wish.first].inverse()
+            return inward @ wish.pose @ self.offsets[wish.second]
+        ends = {wish.first, wish.second}
+        found = [each for each in self.board.candidates if {each.first, each.second} == ends]
+        if not found:
+            raise CannotSolve(
+                f"fragments {wish.first} and {wish.second}: nothing speaks for a pose; give one"
+            )
+        best = max(found, key=lambda each: each.score)
+        return best.pose if best.first == wish.first else best.pose.inverse()
