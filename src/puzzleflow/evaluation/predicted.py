@@ -125,6 +125,8 @@ def score_predictions(
     in AA unless ``count_given``. Targets that differ from the truth of the source are an
     error: the predictions belong to other puzzles.
     """
+    if predictions.told is not None:
+        raise InputError("answers of the open world are scored with the open puzzles they are of")
     if source is None:
         if predictions.targets is None:
             raise InputError("no targets beside the predictions: give the puzzles too")
