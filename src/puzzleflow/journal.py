@@ -15,12 +15,11 @@ import reprlib
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from puzzleflow.core.errors import FormatError, InputError
-from puzzleflow.core.records import from_json
+from puzzleflow.core.records import from_json, to_json
 from puzzleflow.files import writing
 
 VERSION = 2  # 1: several formats, none of which named itself
@@ -80,7 +79,7 @@ class Journal(Generic[Entry]):
 
     def append(self, entry: Entry) -> None:
         """Add one line; it is safe against a kill when this returns."""
-        self._write(_line(asdict(entry)))  # type: ignore[call-overload]  # a dataclass
+        self._write(_line(to_json(entry)))
 
     def __exit__(self, *error: object) -> None:
         if self.path.exists():

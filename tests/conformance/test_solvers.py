@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from puzzleflow.core.assignment import as_permutation
+from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import CannotSolve, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
+from puzzleflow.evaluation.worker import checked
+from puzzleflow.generation.opening import opened
 from puzzleflow.solvers.base import Session, Solver
 from puzzleflow.solvers.registry import DEFAULT_SOLVER, list_solvers, load_solver
 
@@ -152,3 +155,38 @@ def test_probabilities_and_alternatives_are_well_formed(name: str) -> None:
         as_permutation(layout, 9)
     if layouts:
         assert layouts[0] == tuple(solution.position_of)
+
+
+CONDITIONS = [
+    Conditions(missing=1),
+    Conditions(foreign=1),
+    Conditions(missing=1, foreign=1),
+    Conditions(turned=True),
+    Conditions(hidden=True),
+]
+
+
+@pytest.mark.parametrize("conditions", CONDITIONS, ids=str)
+def test_open_puzzles_are_solved_by_their_rules_or_refused(
+    name: str, conditions: Conditions
+) -> None:
+    grid = Grid(2, 3)
+    whole = opened(make_puzzle(grid), conditions, 0, [make_puzzle(grid, seed=1)])
+    puzzle = whole.without_truth()
+    try:
+        session = load_solver(name).prepare(puzzle)
+        solution = session.solve(seed=1)
+        assert checked(solution, puzzle) is solution
+        assert solution.grid is not None
+        if conditions.turned:
+            assert solution.turns is not None
+        if solution.confidence is not None:
+            assert ((solution.confidence >= 0) & (solution.confidence <= 1 + 1e-6)).all()
+        if solution.grid_prob:
+            assert sum(share for _, share in solution.grid_prob) == pytest.approx(1)
+        if puzzle.known_grid is not None:
+            pins = {0: 4, 2: 1}
+            pinned = checked(session.solve(seed=1, pinned=pins), puzzle).position_of
+            assert {piece: int(pinned[piece]) for piece in pins} == pins
+    except CannotSolve:
+        assert name != DEFAULT_SOLVER, "the default solver knows the open world"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.canvas import (
     BOARD,
+    EMPTY,
     PAGE,
     RIGHT,
     WRONG,
@@ -14,14 +15,17 @@ from puzzleflow.core.canvas import (
     composite,
     erode,
     lay,
+    lay_all,
     mark,
     outline,
     panels,
+    rightly_laid,
     tile,
 )
+from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Layout, Puzzle
 
 
 def flat_pieces(n, height=4, width=3):
@@ -154,3 +158,46 @@ def test_fewer_tiles_than_columns_take_no_more_room():
     assert tile([np.zeros((4, 4, 3), np.uint8)], 9, margin_px=1).shape == (6, 6, 3)
     with pytest.raises(InputError):
         tile([], 3)
+
+
+def test_an_open_layout_shows_empty_cells_and_pieces_aside():
+    pieces = np.zeros((3, 48, 48, 4), dtype=np.uint8)
+    pieces[..., 3] = 255
+    pieces[:, :24, :, 0] = [[[50]], [[100]], [[150]]]  # the upper half of each is red
+    laid = lay_all(pieces, np.array([2, -1, 0]), Grid(2, 2), np.array([0, 0, 1]))
+    assert laid.shape == (2 * 48 + 12 + 48, 96, 4)
+    assert laid[50, 5, 0] == 50  # piece 0 in row 1
+    assert laid[90, 5, 0] == 0
+    assert laid[40, 5, 0] == 150  # piece 2 turned: what was above lies on the left
+    assert laid[40, 40, 0] == 0
+    assert laid[0, 48, :3].tolist() == list(EMPTY)  # a frame, and nothing within
+    assert laid[10, 60, 3] == 0
+    assert laid[2 * 48 + 12 + 1, 5, 0] == 100  # piece 1 below
+    assert laid[2 * 48 + 12 + 1, 60, 3] == 0
+
+
+def test_a_whole_layout_looks_as_ever():
+    pieces = np.random.default_rng(0).integers(0, 255, (4, 8, 8, 4), dtype=np.uint8)
+    position_of = np.array([2, 0, 3, 1])
+    assert np.array_equal(
+        lay_all(pieces, position_of, Grid(2, 2)), lay(pieces, position_of, Grid(2, 2))
+    )
+
+
+def test_pieces_that_lie_right_in_cell_turn_and_grid():
+    pieces = np.full((3, 8, 8, 4), 255, dtype=np.uint8)
+    conditions = Conditions(missing=2, foreign=1, turned=True, hidden=True)
+    puzzle = Puzzle(
+        pieces, Grid(2, 2), truth=[0, -1, 1], conditions=conditions, true_turns=[1, 2, 3]
+    )
+
+    def right(position_of, turns, grid=Grid(2, 2)):  # noqa: B008
+        return rightly_laid(puzzle, Layout(position_of, grid=grid, turns=turns)).tolist()
+
+    assert right([0, -1, 1], [1, 0, 3]) == [True, True, True]
+    assert right([0, -1, 1], [1, 0, 0]) == [True, True, False]
+    assert right([0, 3, 1], [1, 2, 3]) == [True, False, True]
+    assert right([0, -1, 1], [1, 0, 3], Grid(1, 4)) == [False, True, False]
+    assert rightly_laid(puzzle.without_truth(), Layout([0, -1, 1], grid=Grid(2, 2))) is None
+    shown = panels(puzzle, Layout([0, -1, 1], grid=Grid(1, 4), turns=[1, 0, 3]))
+    assert set(shown) == {"shuffled", "solved", "truth"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.intervals import bootstrap_mean, clustered_share
+from puzzleflow.core.intervals import Estimate, bootstrap_mean, bootstrap_ratio, clustered_share
 
 
 def test_drawing_counts_is_drawing_puzzles():
@@ -104,3 +104,24 @@ def test_the_share_interval_covers_the_truth_as_often_as_it_says():
 def test_no_answers_no_share(right, count):
     with pytest.raises(InputError):
         clustered_share(right, count)
+
+
+def test_a_ratio_is_pooled_over_puzzles():
+    estimate = bootstrap_ratio([1, 0, 3], [1, 2, 3])
+    assert estimate.value == pytest.approx(4 / 6)
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+    assert bootstrap_ratio([0, 0], [0, 0]) == Estimate(1.0, 1.0, 1.0)
+    assert bootstrap_ratio([2, 2], [4, 4]) == Estimate(0.5, 0.5, 0.5)
+
+
+def test_equal_totals_give_the_interval_of_a_mean():
+    values = np.random.default_rng(1).integers(0, 10, 200)
+    ratio, mean = bootstrap_ratio(values, np.full(200, 10)), bootstrap_mean(values / 10)
+    assert ratio.value == pytest.approx(mean.value)
+    assert ratio.low == pytest.approx(mean.low, abs=0.005)
+    assert ratio.high == pytest.approx(mean.high, abs=0.005)
+
+
+def test_no_puzzles_no_ratio():
+    with pytest.raises(InputError):
+        bootstrap_ratio([], [])

@@ -12,7 +12,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.evaluation.predicted import (
     better_turned,
-    layout_of,
+    matched,
     result_record,
     score_predictions,
 )
@@ -114,23 +114,23 @@ def test_a_layout_finds_its_pieces_by_name():
     pieces = np.zeros((4, 2, 2, 4), np.uint8)
     saved = SavedLayout(np.array([3, 2, 1, -1]), Grid(2, 2), ("a", "b", "c", "d"))
     renamed = Puzzle(pieces, Grid(2, 2), names=("d", "c", "b", "a"))
-    assert layout_of(saved, renamed).tolist() == [-1, 1, 2, 3]
+    assert matched(saved, renamed).position_of.tolist() == [-1, 1, 2, 3]
     same = Puzzle(pieces, Grid(2, 2), names=("a", "b", "c", "d"), puzzle_id="renamed folder")
-    assert layout_of(replace(saved, puzzle_id="folder"), same).tolist() == [3, 2, 1, -1]
+    assert matched(replace(saved, puzzle_id="folder"), same).position_of.tolist() == [3, 2, 1, -1]
     for foreign in (("e", "f", "g", "h"), ("a", "b", "c", "c"), None):
         with pytest.raises(InputError, match="none here is called"):
-            layout_of(saved, Puzzle(pieces, Grid(2, 2), names=foreign))
+            matched(saved, Puzzle(pieces, Grid(2, 2), names=foreign))
     with pytest.raises(InputError, match="2x2 grid does not fit a 1x4 puzzle"):
-        layout_of(saved, Puzzle(pieces, Grid(1, 4)))
+        matched(saved, Puzzle(pieces, Grid(1, 4)))
 
 
 def test_a_layout_without_names_of_its_own_belongs_to_one_puzzle():
     puzzle = Puzzle(np.zeros((4, 2, 2, 4), np.uint8), Grid(2, 2), puzzle_id="test/3")
     saved = SavedLayout.of(puzzle, Solution(np.array([3, 2, 1, 0]), "x"))
-    assert layout_of(saved, puzzle).tolist() == [3, 2, 1, 0]
-    assert layout_of(replace(saved, puzzle_id=""), puzzle).tolist() == [3, 2, 1, 0]
+    assert matched(saved, puzzle).position_of.tolist() == [3, 2, 1, 0]
+    assert matched(replace(saved, puzzle_id=""), puzzle).position_of.tolist() == [3, 2, 1, 0]
     with pytest.raises(InputError, match="layout of puzzle 'test/4', not of 'test/3'"):
-        layout_of(replace(saved, puzzle_id="test/4"), puzzle)
+        matched(replace(saved, puzzle_id="test/4"), puzzle)
 
 
 def test_the_other_direction_is_told_when_it_is_far_better():

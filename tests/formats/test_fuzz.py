@@ -20,6 +20,7 @@ from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import FORMATS, on_grid, open_source
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions, write_predictions
+from puzzleflow.storage.solutions import read_solutions
 from puzzleflow.storage.source import HoldsFragments
 
 ROUNDS = 60
@@ -134,7 +135,7 @@ def test_files_of_something_else(tmp_path, suffix):
     for start in starts:
         path = tmp_path / f"file{suffix}"
         path.write_bytes(start + rng.randbytes(300))
-        for read in (open_source, read_predictions, read_layout, inspect_path):
+        for read in (open_source, read_predictions, read_layout, read_solutions, inspect_path):
             with pytest.raises(PuzzleFlowError):
                 read(path)
 

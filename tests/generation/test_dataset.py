@@ -22,7 +22,7 @@ from puzzleflow.files import write_json
 from puzzleflow.formats.open import open_all, open_puzzles
 from puzzleflow.generation.dataset import generate_set, materialise_set, recipe_folders
 from puzzleflow.generation.plan import PRESETS, Request
-from puzzleflow.generation.recipe import read_recipe
+from puzzleflow.generation.recipe_file import read_recipe
 from puzzleflow.pictures import write_picture
 
 MakePictures = Callable[..., Path]

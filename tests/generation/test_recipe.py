@@ -16,14 +16,8 @@ from puzzleflow.formats.open import open_all, open_puzzles
 from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.generation.dataset import generate_set
 from puzzleflow.generation.plan import Request
-from puzzleflow.generation.recipe import (
-    Recipe,
-    RecipeRow,
-    RecipeSource,
-    pieces_crc,
-    read_recipe,
-    write_recipe,
-)
+from puzzleflow.generation.recipe import Recipe, RecipeRow, pieces_crc
+from puzzleflow.generation.recipe_file import RecipeSource, read_recipe, write_recipe
 from puzzleflow.pictures import read_picture, write_picture
 
 MakePictures = Callable[..., Path]

@@ -17,7 +17,8 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray
 from puzzleflow.generation.erosion import erosion_model, fingerprint
-from puzzleflow.generation.recipe import Recipe, RecipeRow, write_recipe
+from puzzleflow.generation.recipe import Recipe, RecipeRow
+from puzzleflow.generation.recipe_file import write_recipe
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.free_form.own import write_fragments

@@ -62,7 +62,7 @@ def test_the_least_that_is_a_layout(tmp_path):
     ("change", "error"),
     [
         ({"schema": "other"}, FormatError),
-        ({"version": 2}, FormatError),
+        ({"version": 3}, FormatError),
         ({"grid": [1, 2]}, FormatError),
         ({"grid": {"rows": 1.0, "cols": 2}}, FormatError),
         ({"grid": {"rows": True, "cols": 2}}, FormatError),

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from puzzleflow.core.metrics import Scores
+    from puzzleflow.core.open_metrics import OpenScores
+    from puzzleflow.storage.source import PuzzleSource
 
 NAMES = {
     "perfect": "PA   puzzles solved",
@@ -64,7 +66,7 @@ def evaluate(
     """
     from rich.console import Console
 
-    from puzzleflow.core.errors import naming
+    from puzzleflow.core.errors import InputError, naming
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.predicted import (
         better_turned,
@@ -81,6 +83,11 @@ def evaluate(
         return
     lattice = Grid.parse(grid) if grid else None
     source = open_puzzles(data, split=split, grid=lattice) if data else None
+    if source is not None and not source.conditions.is_closed:
+        if direction is not None or count_given:
+            raise InputError("--direction and --count-given speak of closed puzzles")
+        _evaluate_open(predictions, source, json, seed)
+        return
     answers = read_answers(predictions, source, direction=direction)
     with naming(predictions):
         scores = score_predictions(answers, source, grid=lattice, count_given=count_given)
@@ -96,6 +103,23 @@ def evaluate(
             f"hint: read in the other direction, {better:.1%} of the pieces would lie in place; "
             "see --direction"
         )
+
+
+def _evaluate_open(predictions: Path, source: PuzzleSource, json: Path | None, seed: int) -> None:
+    from rich.console import Console
+
+    from puzzleflow.core.errors import naming
+    from puzzleflow.evaluation.predicted_open import open_record, score_open_file
+    from puzzleflow.files import write_json
+
+    with naming(predictions):
+        scores = score_open_file(predictions, source)
+    if json is not None:
+        write_json(json, open_record(scores, seed=seed))
+    console = Console()
+    console.print(f"{len(scores):,} puzzles of {source.grid} cells: {scores.conditions}")
+    console.print(_metric_table(scores, seed))
+    console.print(_failure_table(scores))
 
 
 def _evaluate_assemblies(
@@ -123,18 +147,21 @@ def _evaluate_assemblies(
     console.print(table)
 
 
-def _metric_table(scores: Scores, seed: int) -> Table:
+def _metric_table(scores: Scores | OpenScores, seed: int) -> Table:
     from rich.table import Table
+
+    from puzzleflow.evaluation.tables import open_name
 
     table = Table("metric", "%", "95 % interval")
     table.columns[1].justify = table.columns[2].justify = "right"
     for metric, estimate in scores.estimates(seed=seed).items():
         low, high = 100 * estimate.low, 100 * estimate.high
-        table.add_row(NAMES[metric], f"{100 * estimate.value:.2f}", f"{low:.2f} to {high:.2f}")
+        name = NAMES.get(metric) or open_name(metric)
+        table.add_row(name, f"{100 * estimate.value:.2f}", f"{low:.2f} to {high:.2f}")
     return table
 
 
-def _failure_table(scores: Scores) -> Table:
+def _failure_table(scores: Scores | OpenScores) -> Table:
     from rich.table import Table
 
     table = Table("layout", "puzzles", "%")

@@ -30,15 +30,24 @@ def generate(
     reference: bool = typer.Option(False, help="Store the complete pictures too."),
     compression: str = typer.Option("gzip", help="gzip or none."),
     recipe: bool = typer.Option(False, "--recipe", help="Store recipes instead of pixels."),
+    missing: float = typer.Option(0, min=0, max=1, help="Share of the cells without a piece."),
+    foreign: float = typer.Option(
+        0, min=0, max=1, help="So many pieces of another picture, as a share of the cells."
+    ),
+    turned: bool = typer.Option(False, "--turned", help="Turn every piece by quarter turns."),
+    hide_grid: bool = typer.Option(False, "--hide-grid", help="Do not tell solvers the grid."),
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
 ) -> None:
     """Cut a folder of pictures into puzzles: train, val and test in official GAP files.
 
+    With --missing, --foreign, --turned or --hide-grid the files follow GAP as far as that
+    goes; labels of foreign pieces are -1, and labels_turns.h5 tells the turns.
     Killed at any moment, the same command goes on where it was.
     """
     from dataclasses import replace
 
     from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.core.conditions import Conditions
     from puzzleflow.core.errors import UnknownName
     from puzzleflow.core.grid import Grid
     from puzzleflow.generation.dataset import generate_set
@@ -62,6 +71,12 @@ def generate(
         reference=reference,
         compression=compression,
         recipe_only=recipe,
+        conditions=Conditions(
+            missing=round(missing * request.grid.num_pieces),
+            foreign=round(foreign * request.grid.num_pieces),
+            turned=turned,
+            hidden=hide_grid,
+        ),
     )
     with stage_progress() as on_progress:
         statistics = generate_set(

@@ -77,6 +77,8 @@ def _split_lines(facts: dict[str, Any]) -> list[str]:
         f"{facts['puzzles']:,} {what}{grid}, {truth}",
         f"{facts['num_files']:,} files, {_size(facts['bytes'])}",
     ]
+    if "conditions" in facts:
+        lines.append(f"open: {facts['conditions']}")
     if "shape" in stored:
         lines.append(f"array {stored['dtype']} {'x'.join(map(str, stored['shape']))}")
     if "chunks" in stored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from puzzleflow.core.fragments import FragmentSet
+    from puzzleflow.core.puzzle import Layout
     from puzzleflow.core.types import IntArray
     from puzzleflow.storage.source import PuzzleSource
 
@@ -101,20 +103,29 @@ def _draw_assembly(fragments: FragmentSet, answer: Path | None, out: Path) -> No
 
 def _solutions(
     source: PuzzleSource, chosen: range, layout: Path | None, predictions: Path | None
-) -> list[IntArray | None]:
+) -> Sequence[IntArray | Layout | None]:
     """The layout to draw for each of the chosen puzzles, None where there is none."""
     if layout is not None:
         from puzzleflow.core.errors import naming
-        from puzzleflow.evaluation.predicted import layout_of
+        from puzzleflow.evaluation.predicted import matched
         from puzzleflow.storage.layout import read_layout
 
         saved = read_layout(layout, partial=True)
         with naming(layout):
-            return [layout_of(saved, source[index]) for index in chosen]
+            return [matched(saved, source[index]).whole for index in chosen]
     if predictions is not None:
         from puzzleflow.core.errors import naming
         from puzzleflow.evaluation.predicted import check_fits, read_answers
 
+        if not source.conditions.is_closed:
+            from puzzleflow.core.puzzle import Layout
+            from puzzleflow.evaluation.predicted_open import read_open_answers
+
+            found = read_open_answers(predictions, source)
+            return [
+                Layout(one.position_of, grid=one.grid, turns=one.turns)
+                for one in (found[index] for index in chosen)
+            ]
         answers = read_answers(predictions, source)
         with naming(predictions):
             check_fits(answers, source)

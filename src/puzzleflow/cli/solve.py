@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from puzzleflow.core.puzzle import Puzzle
+    from puzzleflow.evaluation.results import Results
     from puzzleflow.evaluation.solved_set import SolvedSet
 
 
@@ -31,7 +32,18 @@ def solve(
     index: Annotated[int | None, typer.Option(min=0, help="Solve this puzzle only.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
     split: Annotated[str | None, typer.Option(help="train, val or test.")] = None,
-    grid: Annotated[str | None, typer.Option(help="ROWSxCOLS, where no file says it.")] = None,
+    grid: Annotated[
+        str | None, typer.Option(help="ROWSxCOLS, or auto to look for it, where no file says it.")
+    ] = None,
+    turned: Annotated[
+        bool, typer.Option("--turned", help="Pieces of a folder may lie turned by quarters.")
+    ] = False,
+    allow_missing: Annotated[
+        int | None, typer.Option(min=0, help="So many pieces of a folder may be missing.")
+    ] = None,
+    allow_foreign: Annotated[
+        int, typer.Option(min=0, help="So many pieces of a folder may belong elsewhere.")
+    ] = 0,
     seed: Annotated[int, typer.Option(help="Root of every puzzle's own seed.")] = 0,
     pin: Annotated[
         list[str] | None,
@@ -55,8 +67,13 @@ def solve(
     puzzle with --pictures give NAME.layout.json, NAME.png, NAME.confidence.png (blue = sure,
     orange = unsure) and NAME.confidence.json; with --trace NAME.trace.webp where the solver
     tells its steps.
+
+    Without --grid the grid of a folder is looked for; where the number of pieces makes no
+    grid less than twice as long as wide, up to two may be missing. The answer tells the
+    likeliest grids.
     """
-    from puzzleflow.core.errors import InputError
+    from puzzleflow.cli._open_folder import Asked, describe_answer, open_puzzle
+    from puzzleflow.core.errors import CannotSolve, InputError
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.solved_puzzle import solve_puzzle
     from puzzleflow.evaluation.solved_set import SolvedSet
@@ -65,8 +82,11 @@ def solve(
     from puzzleflow.solvers.registry import DEFAULT_SOLVER
 
     spec = SolverSpec.parse(solver or DEFAULT_SOLVER)
-    with open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None) as source:
-        if index is None and not (source.kind == "folder" and len(source) == 1):
+    shape = Grid.parse(grid) if grid not in (None, "auto") else None
+    with open_puzzles(path, split=split, grid=shape) as source:
+        asked = Asked(shape, grid == "auto", turned, allow_missing, allow_foreign)
+        puzzle = open_puzzle(source, index or 0, asked)
+        if puzzle is None and index is None and not (source.kind == "folder" and len(source) == 1):
             if pin:
                 raise InputError("--pin speaks of one puzzle: choose it with --index")
             wanted = SolvedSet(
@@ -77,14 +97,25 @@ def solve(
         number = index or 0
         if number >= len(source):
             raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {number}")
-        puzzle = source[number]
-        pinned = {**source.pins(number), **parse_pins(pin or (), puzzle)}
-        solution, scores = solve_puzzle(
-            out, number, puzzle, spec, pinned, seed=seed, alternatives=alternatives, trace=trace
-        )
+        pinned = {} if puzzle is not None else source.pins(number)
+        puzzle = source[number] if puzzle is None else puzzle
+        pinned = {**pinned, **parse_pins(pin or (), puzzle)}
+        try:
+            solution, results = solve_puzzle(
+                out, number, puzzle, spec, pinned, seed=seed, alternatives=alternatives, trace=trace
+            )
+        except CannotSolve:
+            if asked.is_open or puzzle.known_grid is not None:
+                raise
+            solution, results = solve_puzzle(  # a solver of closed puzzles: on a square, as ever
+                out, number, source[number], spec, pinned,
+                seed=seed, alternatives=alternatives, trace=trace,
+            )  # fmt: skip
     print(f"1 solved by {spec.label} in {solution.seconds:.2f} s, written to {out}")
-    if scores is not None:
-        _print_scores(scores.perfect_accuracy, scores.absolute_accuracy, scores.relation_accuracy)
+    if solution.grid is not None:
+        print(describe_answer(solution))
+    if results is not None:
+        _print_scores(results)
 
 
 def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:
@@ -105,11 +136,16 @@ def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:
     print(f"written to {' and '.join(map(str, written))}")
     results = wanted.results(solved)
     if results is not None:
-        _print_scores(*(float(results.shares[metric].mean()) for metric in ("PA", "AA", "SRA")))
+        _print_scores(results)
 
 
-def _print_scores(perfect: float, absolute: float, relations: float) -> None:
-    print(f"PA {perfect:.1%}  AA {absolute:.1%}  SRA {relations:.1%}")
+def _print_scores(results: Results) -> None:
+    from puzzleflow.evaluation.tables import open_name
+
+    print("  ".join(f"{metric} {results.shares[metric].mean():.1%}" for metric in results.shares))
+    added = results.open_estimates()
+    if added:
+        print("  ".join(f"{open_name(name)} {told.value:.1f} %" for name, told in added.items()))
 
 
 def parse_pins(texts: Sequence[str], puzzle: Puzzle) -> dict[int, int]:
@@ -121,6 +157,8 @@ def parse_pins(texts: Sequence[str], puzzle: Puzzle) -> dict[int, int]:
         match = re.fullmatch(r"(.+)=\s*(\d+)\s*,\s*(\d+)\s*", text)
         if match is None:
             raise InputError(f"--pin {text!r}: write PIECE=ROW,COL, for example 3=0,2")
+        if puzzle.known_grid is None:
+            raise InputError(f"--pin {text!r}: names a cell, and the grid is not known: --grid")
         row, col = int(match[2]), int(match[3])
         if row >= puzzle.grid.rows or col >= puzzle.grid.cols:
             raise InputError(f"--pin {text!r}: no such cell in a {puzzle.grid} grid, rows from 0")

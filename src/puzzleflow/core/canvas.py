@@ -7,14 +7,16 @@ piece is twice as thick, so that print without colour still tells.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Layout, Puzzle, turned_pieces
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 
 Colour = tuple[int, int, int]
@@ -23,6 +25,7 @@ RIGHT: Colour = (0, 114, 178)
 WRONG: Colour = (222, 112, 20)
 PAGE: Colour = (250, 249, 246)
 BOARD: Colour = (231, 227, 219)
+EMPTY: Colour = (196, 190, 178)
 UNPLACED = -1
 
 
@@ -47,6 +50,32 @@ def lay(pieces: ByteArray, position_of: IntArray, grid: Grid, *, spacing_px: int
         top, left = row * step_y, col * step_x
         canvas[top : top + height, left : left + width] = piece
     return canvas
+
+
+def lay_all(
+    pieces: ByteArray, position_of: IntArray, grid: Grid, turns: IntArray | None = None
+) -> ByteArray:
+    """RGBA canvas of a layout of the open world.
+
+    Pieces are turned upright, empty cells have a thin frame, and pieces left aside lie in
+    rows below the grid. A layout that lacks nothing looks as :func:`lay` draws it.
+    """
+    upright = pieces if turns is None else turned_pieces(pieces, turns)
+    canvas = lay(upright, position_of, grid)
+    _, height, width, _ = pieces.shape
+    line_px = max(1, round(min(height, width) / 48))
+    for position in np.setdiff1d(np.arange(grid.num_pieces), position_of):
+        row, col = grid.cell(int(position))
+        cell = canvas[row * height : (row + 1) * height, col * width : (col + 1) * width]
+        inner = cell[line_px : height - line_px, line_px : width - line_px].copy()
+        cell[:] = (*EMPTY, 255)
+        cell[line_px : height - line_px, line_px : width - line_px] = inner
+    aside = upright[np.asarray(position_of) == UNPLACED]
+    if not len(aside):
+        return canvas
+    below = Grid(-(-len(aside) // grid.cols), grid.cols)
+    gap = np.zeros((max(1, height // 4), canvas.shape[1], 4), dtype=np.uint8)
+    return np.concatenate([canvas, gap, lay(aside, np.arange(len(aside)), below)])
 
 
 def composite(rgba: ByteArray, background: Colour = BOARD) -> ByteArray:
@@ -97,20 +126,55 @@ def mark(pieces: ByteArray, is_right: ArrayLike, *, width_px: int | None = None)
     )
 
 
-def panels(puzzle: Puzzle, position_of: IntArray | None) -> dict[str, ByteArray]:
+def panels(puzzle: Puzzle, answer: IntArray | Layout | None) -> dict[str, ByteArray]:
     """RGB pictures of a puzzle by name: "shuffled", "solved", "truth", as far as known.
 
-    "shuffled" lays the pieces in the order in which they came. "solved" is
-    ``position_of``, marked right and wrong if the truth is known.
+    "shuffled" lays the pieces in the order in which they came. "solved" is the answer,
+    positions or a whole layout, marked right and wrong if the truth is known.
     """
-    pieces, grid, truth = puzzle.pieces, puzzle.grid, puzzle.truth
-    laid = {"shuffled": lay(pieces, np.arange(puzzle.num_pieces), grid)}
-    if position_of is not None:
-        shown = pieces if truth is None else mark(pieces, position_of == truth)
-        laid["solved"] = lay(shown, position_of, grid)
-    if truth is not None:
-        laid["truth"] = lay(pieces, truth, grid)
+    laid = {"shuffled": lay(puzzle.pieces, np.arange(puzzle.num_pieces), _as_they_came(puzzle))}
+    if answer is not None:
+        layout = as_layout(answer, puzzle)
+        right = rightly_laid(puzzle, layout)
+        shown = puzzle.pieces if right is None else mark(puzzle.pieces, right)
+        laid["solved"] = lay_layout(shown, layout)
+    if puzzle.truth is not None:
+        laid["truth"] = lay_all(puzzle.pieces, puzzle.truth, puzzle.grid, puzzle.true_turns)
     return {name: board(rgba) for name, rgba in laid.items()}
+
+
+def as_layout(answer: IntArray | Layout, puzzle: Puzzle) -> Layout:
+    """Positions on the puzzle's own grid as a layout; a layout that tells its grid as it is."""
+    if not isinstance(answer, Layout):
+        return Layout(answer, grid=puzzle.grid)
+    return answer if answer.grid is not None else replace(answer, grid=puzzle.grid)
+
+
+def lay_layout(pieces: ByteArray, layout: Layout) -> ByteArray:
+    """RGBA canvas of a layout that tells its grid."""
+    assert layout.grid is not None
+    return lay_all(pieces, layout.position_of, layout.grid, layout.turns)
+
+
+def rightly_laid(puzzle: Puzzle, layout: Layout) -> BoolArray | None:
+    """(N,) which pieces lie right, in cell and turn, on the true grid; None without truth."""
+    if puzzle.truth is None:
+        return None
+    right: BoolArray = layout.position_of == puzzle.truth
+    if puzzle.known_grid not in (None, layout.grid):
+        right = right & (puzzle.truth < 0)
+    if puzzle.true_turns is not None:
+        turns = np.zeros_like(puzzle.truth) if layout.turns is None else layout.turns
+        right = right & ((turns == puzzle.true_turns) | (puzzle.truth < 0))
+    return right
+
+
+def _as_they_came(puzzle: Puzzle) -> Grid:
+    """The puzzle's grid, or one nearly square where the pieces do not fill it."""
+    if puzzle.known_grid is not None and puzzle.known_grid.num_pieces == puzzle.num_pieces:
+        return puzzle.known_grid
+    cols = math.ceil(puzzle.num_pieces**0.5)
+    return Grid(-(-puzzle.num_pieces // cols), cols)
 
 
 def board(rgba: ByteArray) -> ByteArray:

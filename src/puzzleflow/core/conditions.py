@@ -38,6 +38,13 @@ class Conditions:
         """Nothing is amiss."""
         return self == CLOSED
 
+    def __str__(self) -> str:
+        """In words: "2 missing, 1 foreign, turned, grid hidden"."""
+        told = [f"{n} {what}" for n, what in ((self.missing, "missing"), (self.foreign, "foreign"))]
+        told = [text for text in told if not text.startswith("0 ")]
+        told += ["turned"] * self.turned + ["grid hidden"] * self.hidden
+        return ", ".join(told) or "closed"
+
     def check(self, num_pieces: int, grid: Grid) -> None:
         """Refuse a number of pieces that these conditions do not explain on ``grid``."""
         cells = grid.num_pieces
@@ -48,6 +55,10 @@ class Conditions:
                 else (f", even with {self.missing} missing and {self.foreign} foreign")
             )
             raise NotAGrid(f"{num_pieces} pieces do not fill a {grid} grid{allowed}")
+
+    def num_pieces(self, grid: Grid) -> int:
+        """How many pieces there are on ``grid`` if these conditions are used in full."""
+        return grid.num_pieces - self.missing + self.foreign
 
     def grids(self, num_pieces: int) -> list[Grid]:
         """Every grid that ``num_pieces`` pieces may fill, by number of cells."""

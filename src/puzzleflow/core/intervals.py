@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -10,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import FloatArray
 
 NUM_RESAMPLES = 2000
 LEVEL = 0.95
+_AT_ONCE = 100  # resamples whose weights are held at once
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,45 @@ def bootstrap_mean(
     means = drawn @ distinct / array.size  # (R,)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(float(array.mean()), float(low), float(high))
+
+
+def bootstrap_ratio(part: ArrayLike, whole: ArrayLike, *, seed: int = 0) -> Estimate:
+    """Σ part / Σ whole of numbers per puzzle, with its bootstrap interval; 1 where Σ whole is 0."""
+    numbers = np.stack([np.asarray(part, dtype=np.float64), np.asarray(whole, np.float64)], axis=1)
+
+    def ratio(weights: FloatArray) -> FloatArray:
+        above, below = (weights @ numbers).T  # (R,) each
+        share: FloatArray = np.divide(above, below, out=np.ones_like(above), where=below > 0)
+        return share
+
+    return bootstrap_weighted(ratio, len(numbers), seed=seed)
+
+
+def bootstrap_weighted(
+    figure: Callable[[FloatArray], FloatArray],
+    num_puzzles: int,
+    *,
+    seed: int = 0,
+    num_resamples: int = NUM_RESAMPLES,
+    level: float = LEVEL,
+) -> Estimate:
+    """Any figure of weighted puzzles with its percentile bootstrap interval.
+
+    figure  weights (R, M), how often each of M puzzles was drawn → (R,) its values
+    """
+    if num_puzzles < 1:
+        raise InputError("an interval needs some puzzles")
+    rng = child_rng(seed, "bootstrap")
+    even = np.full(num_puzzles, 1 / num_puzzles)
+    values = np.concatenate(
+        [
+            figure(rng.multinomial(num_puzzles, even, size=size).astype(np.float64))
+            for size in [_AT_ONCE] * (num_resamples // _AT_ONCE) + [num_resamples % _AT_ONCE]
+            if size
+        ]
+    )  # (R,)
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(float(figure(np.ones((1, num_puzzles)))[0]), float(low), float(high))
 
 
 def clustered_share(right: ArrayLike, count: ArrayLike, *, level: float = LEVEL) -> Estimate:

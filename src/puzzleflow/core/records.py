@@ -19,6 +19,7 @@ _WORDS = {
     bool: "true or false",
     tuple: "a list",
 }
+RARELY = {"rarely": True}  # metadata of a field that is mostly None, and then not written
 _INT_LIMIT = 1 << 63  # beyond, NumPy has no name for a number
 
 
@@ -29,6 +30,16 @@ def from_json(kind: type[Record], value: Any) -> Record:
     """
     made: Record = _dataclass(kind, value, kind.__name__)
     return made
+
+
+def to_json(value: Any) -> Any:
+    """A dataclass as a JSON object; fields with metadata :data:`RARELY` only if they are told."""
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    if not dataclasses.is_dataclass(value):
+        return value
+    told = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
+    return {f.name: to_json(v) for f, v in told if v is not None or "rarely" not in f.metadata}
 
 
 def _dataclass(kind: Any, value: Any, name: str) -> Any:

@@ -12,10 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from puzzleflow.core.canvas import BOARD, PAGE, Colour, board, composite, lay, mark, panels, tile
+from puzzleflow.core.canvas import (
+    BOARD,
+    PAGE,
+    Colour,
+    as_layout,
+    board,
+    composite,
+    lay_layout,
+    mark,
+    panels,
+    rightly_laid,
+    tile,
+)
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import draw, window_around
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.evaluation.results import Results
@@ -30,9 +42,12 @@ PANEL_PX = 176
 
 
 def puzzle_figure(
-    puzzle: Puzzle, position_of: IntArray | None = None, *, captions: bool = True
+    puzzle: Puzzle, position_of: IntArray | Layout | None = None, *, captions: bool = True
 ) -> ByteArray:
-    """RGB "shuffled / solved / truth" side by side, as far as they are known."""
+    """RGB "shuffled / solved / truth" side by side, as far as they are known.
+
+    ``position_of`` may be a whole layout, which tells its grid and the turns of the pieces.
+    """
     shown = panels(puzzle, position_of)
     factor = max(1, -(-MIN_SIDE_PX // max(next(iter(shown.values())).shape[:2])))
     enlarged = {name: _enlarge(panel, factor) for name, panel in shown.items()}
@@ -40,15 +55,16 @@ def puzzle_figure(
         return tile(list(enlarged.values()), len(enlarged))
     texts = {name: name for name in enlarged}
     if position_of is not None and puzzle.truth is not None:
-        right = int(np.count_nonzero(position_of == puzzle.truth))
-        texts["solved"] = f"solved: {right} of {puzzle.num_pieces} right"
+        right = rightly_laid(puzzle, as_layout(position_of, puzzle))
+        assert right is not None
+        texts["solved"] = f"solved: {np.count_nonzero(right)} of {puzzle.num_pieces} right"
     columns = [caption(panel, texts[name]) for name, panel in enlarged.items()]
     return tile(columns, len(columns))
 
 
 def contact_sheet(
     puzzles: Iterable[Puzzle | FragmentSet],
-    layouts: Sequence[IntArray | None] | None = None,
+    layouts: Sequence[IntArray | Layout | None] | None = None,
     *,
     columns: int = 6,
     tile_px: int = 192,
@@ -115,21 +131,17 @@ def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> Byte
     return np.array(page)
 
 
-def _thumbnail(puzzle: Puzzle, position_of: IntArray | None, tile_px: int) -> ByteArray:
-    pieces = puzzle.pieces
-    if position_of is None:
-        truth = puzzle.truth
-        position_of = np.arange(puzzle.num_pieces) if truth is None else truth
-    elif puzzle.truth is not None:
-        width_px = max(1, round(1.2 * max(_laid_px(puzzle)) / tile_px))  # about 1 px when small
-        pieces = mark(pieces, position_of == puzzle.truth, width_px=width_px)
-    return _fit(board(lay(pieces, position_of, puzzle.grid)), tile_px)
-
-
-def _laid_px(puzzle: Puzzle) -> tuple[int, int]:
-    """(height, width) in pixels of the puzzle when laid."""
-    height, width = puzzle.piece_px
-    return puzzle.grid.rows * height, puzzle.grid.cols * width
+def _thumbnail(puzzle: Puzzle, answer: IntArray | Layout | None, tile_px: int) -> ByteArray:
+    if answer is None:
+        shown = panels(puzzle, None)
+        return _fit(shown.get("truth", shown["shuffled"]), tile_px)
+    layout = as_layout(answer, puzzle)
+    pieces, right = puzzle.pieces, rightly_laid(puzzle, layout)
+    laid = lay_layout(pieces, layout)
+    if right is not None:
+        width_px = max(1, round(1.2 * max(laid.shape[:2]) / tile_px))  # about 1 px when small
+        laid = lay_layout(mark(pieces, right, width_px=width_px), layout)
+    return _fit(board(laid), tile_px)
 
 
 def _enlarge(picture: ByteArray, factor: int) -> ByteArray:
@@ -188,7 +200,7 @@ def case_sheet(source: PuzzleSource, results: Results, cases: list[Case]) -> Byt
     strips = []
     for case in cases:
         record = results.records[case.place]
-        shown = panels(source.read(record.index), np.array(record.position_of, dtype=np.int64))
+        shown = panels(source.read(record.index), record.layout)
         strip = tile(
             [_fit(panel, PANEL_PX) for panel in shown.values()], 3, margin_px=0, spacing_px=8
         )

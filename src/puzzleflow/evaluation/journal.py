@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from puzzleflow.core.open_facts import OpenFacts
+from puzzleflow.core.puzzle import Layout
+from puzzleflow.core.records import RARELY
 
 
 @dataclass(frozen=True)
@@ -16,6 +22,7 @@ class Record:
     confidence   per piece that it lies right, or None where the solver does not say
     seams        per seam of the layout that it is one, right seams and then down seams, each
                  row by row (the order of ``Grid.neighbours``), or None
+    open         grid, turns and pieces aside where the puzzle is not closed, or None
     """
 
     index: int
@@ -27,3 +34,13 @@ class Record:
     refusal: str = ""
     confidence: tuple[float, ...] | None = None
     seams: tuple[float, ...] | None = None
+    open: OpenFacts | None = field(default=None, metadata=RARELY)
+
+    @property
+    def layout(self) -> Layout | None:
+        """The whole layout, or None where the solver refused."""
+        if self.position_of is None:
+            return None
+        if self.open is None:
+            return Layout(np.array(self.position_of, dtype=np.int64))
+        return self.open.layout(self.position_of)

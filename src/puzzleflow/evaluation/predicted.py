@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import Scores, official_result, score
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.types import IntArray
 from puzzleflow.evaluation.runner import data_fingerprint
 from puzzleflow.storage.layout import SavedLayout, default_names, read_layout
 from puzzleflow.storage.predictions import Predictions, read_predictions
-from puzzleflow.storage.solutions import SOLUTIONS, read_solutions
+from puzzleflow.storage.solutions import SOLUTIONS, Solved, read_solutions
 from puzzleflow.storage.source import PuzzleSource
 
+Found = TypeVar("Found", Solved, SavedLayout)
 FAR_BETTER = 0.1  # pieces in place that the other direction must gain to be worth a hint
 
 
@@ -40,7 +40,18 @@ def read_answers(
         raise InputError(f"{path}: layouts come without the truth: give the puzzles too")
     if source.grid is None:
         raise InputError(f"{source.path}: cannot be scored, the puzzles differ in grid")
-    layouts = _from_solutions(path, source) if path.suffix == ".jsonl" else _from_json(path, source)
+    layouts = read_layouts(path, source)
+    return Predictions(np.stack([layout.position_of for layout in layouts]))
+
+
+def read_layouts(path: Path, source: PuzzleSource) -> list[Solved] | list[SavedLayout]:
+    """The layout of every puzzle of ``source``, from JSON lines or from layouts as JSON."""
+    if path.suffix == ".jsonl":
+        return _complete(_from_solutions(path, source), path, source)
+    return _complete(_from_json(path, source), path, source)
+
+
+def _complete(layouts: dict[int, Found], path: Path, source: PuzzleSource) -> list[Found]:
     missing = [index for index in range(len(source)) if index not in layouts]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -48,33 +59,33 @@ def read_answers(
             f"{path}: no layout of puzzle {source.puzzle_id(missing[0])!r}{more} "
             f"of the {len(source)} in {source.path}"
         )
-    return Predictions(np.stack([layouts[index] for index in range(len(source))]))
+    return [layouts[index] for index in range(len(source))]
 
 
-def _from_solutions(path: Path, source: PuzzleSource) -> dict[int, IntArray]:
+def _from_solutions(path: Path, source: PuzzleSource) -> dict[int, Solved]:
     heading, solved = read_solutions(path)
     if heading.get("data", data_fingerprint(source)) != data_fingerprint(source):
         raise InputError(f"{path}: the solutions were made for other puzzles than {source.path}")
     places = _Places(source)
-    layouts: dict[int, IntArray] = {}
+    layouts: dict[int, Solved] = {}
     for one in solved:
         with naming(path):
             index = places.find(one.id, one.index)
-            if Grid.parse(one.grid) != source.grid:
+            if Grid.parse(one.grid) != source.grid and not source.conditions.hidden:
                 raise InputError(f"puzzle {one.id!r} is {one.grid}, not {source.grid}")
-        layouts[index] = one.position_of
+        layouts[index] = one
     return layouts
 
 
-def _from_json(path: Path, source: PuzzleSource) -> dict[int, IntArray]:
+def _from_json(path: Path, source: PuzzleSource) -> dict[int, SavedLayout]:
     files = sorted(path.rglob("*layout.json")) if path.is_dir() else [path]
     places = _Places(source)
-    layouts: dict[int, IntArray] = {}
+    layouts: dict[int, SavedLayout] = {}
     for file in files:
         saved = read_layout(file)
         with naming(file):
             index = 0 if len(source) == 1 else places.find(saved.puzzle_id)
-            layouts[index] = layout_of(saved, source[index])
+            layouts[index] = matched(saved, source[index])
     return layouts
 
 
@@ -160,7 +171,7 @@ def given_positions(source: PuzzleSource) -> tuple[int, ...]:
 
 def check_fits(predictions: Predictions, source: PuzzleSource) -> None:
     """Raise unless there is one prediction of the right size for every puzzle."""
-    num_pieces = source.grid.num_pieces if source.grid else None
+    num_pieces = source.conditions.num_pieces(source.grid) if source.grid else None
     if len(predictions) != len(source) or num_pieces not in (None, predictions.num_pieces):
         held = f"{len(source)} puzzles" + (f" of {num_pieces} pieces" if num_pieces else "")
         raise InputError(
@@ -197,24 +208,25 @@ def result_record(scores: Scores, *, seed: int = 0) -> dict[str, Any]:
     return result
 
 
-def layout_of(saved: SavedLayout, puzzle: Puzzle) -> IntArray:
-    """(N,) positions of a saved layout in the order of the puzzle's pieces; -1 is nowhere.
+def matched(saved: SavedLayout, puzzle: Puzzle) -> SavedLayout:
+    """A saved layout with its pieces in the order of the puzzle's.
 
     Pieces are matched by name, or by their order where names repeat. A layout of another
     puzzle is refused: one of another grid, with other names, or with another id where
     the names are those that every puzzle without names has.
     """
-    if saved.grid != puzzle.grid:
+    if not puzzle.conditions.hidden and puzzle.known_grid not in (None, saved.grid):
         raise InputError(f"a layout for a {saved.grid} grid does not fit a {puzzle.grid} puzzle")
     unnamed = default_names(puzzle.num_pieces)
     names = puzzle.names or unnamed
     strange = Counter(saved.names) - Counter(names)
     if strange:
         raise InputError(f"a layout of other pieces: none here is called {next(iter(strange))!r}")
+    if len(saved.names) < len(names):
+        raise InputError(f"a layout of {len(saved.names)} pieces, not of {len(names)}")
     ids = {puzzle.puzzle_id, saved.puzzle_id} - {""}
     if names == unnamed and len(ids) > 1:
         raise InputError(f"a layout of puzzle {saved.puzzle_id!r}, not of {puzzle.puzzle_id!r}")
     if len(set(names)) < len(names):
-        return saved.position_of
-    where = dict(zip(saved.names, saved.position_of, strict=True))
-    return np.array([where[name] for name in names], dtype=np.int64)
+        return saved
+    return saved.reordered([saved.names.index(name) for name in names])

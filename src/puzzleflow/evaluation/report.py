@@ -43,13 +43,14 @@ class Sheet:
 
 def make_report(bench: Bench, results: Sequence[Results], *, num_workers: int) -> Report:
     """The report of finished results."""
-    grids = {truth.grid for truth in bench.truths}
+    grids, conditions = {truth.grid for truth in bench.truths}, bench.truths[0].conditions
     facts = {
         "data": str(bench.source.path),
         "format": bench.source.kind,
         "split": bench.source.split or "–",
         "puzzles": f"{bench.num_puzzles} of {len(bench.source)}",
         "grid": ", ".join(str(grid) for grid in sorted(grids)),
+        **({} if conditions.is_closed else {"conditions": str(conditions)}),
         "data digest": bench.fingerprint,
         "seed": str(bench.seed),
         "workers": str(num_workers),
@@ -57,7 +58,8 @@ def make_report(bench: Bench, results: Sequence[Results], *, num_workers: int) -
         "puzzleflow": version("puzzleflow"),
     }
     pairs = compare_all(results, seed=bench.seed)
-    return Report(facts, results, pairs, bench.seed, table_for(grids, bench.source.kind))
+    published = table_for(grids, bench.source.kind) if conditions.is_closed else None
+    return Report(facts, results, pairs, bench.seed, published)
 
 
 def write_report(bench: Bench, report: Report) -> list[Path]:
@@ -83,6 +85,7 @@ def tables_of(report: Report) -> dict[str, list[list[str]]]:
     reasons = refusals(report.results)
     found = {
         "accuracy": tables.accuracy_table(report),
+        "open": tables.open_table(report),
         "refused": reasons and [["solver", "puzzles", "reason"], *reasons],
         "published": tables.published_table(report) if report.published_table else [],
         "failures": tables.failure_table(report),
@@ -146,7 +149,12 @@ def _solver_json(report: Report, results: Results) -> dict[str, Any]:
     return {
         "solver": results.solver,
         "puzzles": len(results),
-        "metrics": {name: asdict(e) for name, e in report.estimates[results.solver].items()},
+        "metrics": {
+            name: asdict(e)
+            for name, e in (
+                report.estimates[results.solver] | report.open_estimates[results.solver]
+            ).items()
+        },
         "failures": results.class_counts(),
         "no_answer": [
             f"{solver}, {count} puzzles: {reason}" for solver, count, reason in refusals([results])
@@ -165,7 +173,8 @@ def summary_lines(report: Report) -> list[dict[str, Any]]:
     lines = []
     for results in report.results:
         line: dict[str, Any] = {"solver": results.solver, "puzzles": len(results)}
-        for metric, estimate in report.estimates[results.solver].items():
+        told = report.estimates[results.solver] | report.open_estimates[results.solver]
+        for metric, estimate in told.items():
             for end, value in zip(("", "_low", "_high"), asdict(estimate).values(), strict=True):
                 line[f"{metric.lower()}{end}"] = f"{value:.4f}"
         for name, count in results.class_counts().items():

@@ -10,8 +10,10 @@ import numpy as np
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.failures import Failure
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.intervals import Estimate, bootstrap_mean
+from puzzleflow.core.intervals import Estimate, bootstrap_mean, percent
 from puzzleflow.core.metrics import score
+from puzzleflow.core.open_facts import open_answer
+from puzzleflow.core.open_metrics import OpenAnswer, OpenScores, OpenTruth, score_open
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.evaluation.journal import Record
 from puzzleflow.storage.source import PuzzleSource
@@ -24,27 +26,27 @@ NO_ANSWER = len(Failure)
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class Truth(OpenTruth):
     """The truth of one puzzle and the positions that its protocol gives away."""
 
-    position_of: IntArray
-    grid: Grid
     given: tuple[int, ...] = ()
 
 
 def read_truths(source: PuzzleSource, count: int) -> list[Truth]:
     """The truth of the first ``count`` puzzles, without reading pixels where possible."""
-    shared, grid = source.truths(), source.grid
+    shared, grid, turns = source.truths(), source.grid, source.turns()
     truths = []
     for index in range(count):
+        given = tuple(sorted(source.pins(index).values()))
         if shared is not None and grid is not None:
-            position_of, puzzle_grid = np.asarray(shared[index], dtype=np.int64), grid
-        else:
-            puzzle = source.read(index)
-            if puzzle.truth is None:
-                raise InputError(f"{source.path}: puzzle {index} has no truth")
-            position_of, puzzle_grid = puzzle.truth, puzzle.grid
-        truths.append(Truth(position_of, puzzle_grid, tuple(sorted(source.pins(index).values()))))
+            position_of = np.asarray(shared[index], dtype=np.int64)
+            turned = None if turns is None else turns[index]
+            truths.append(Truth(position_of, grid, source.conditions, turned, given))
+            continue
+        puzzle = source.read(index)
+        if puzzle.truth is None:
+            raise InputError(f"{source.path}: puzzle {index} has no truth")
+        truths.append(Truth(puzzle.truth, puzzle.grid, puzzle.conditions, puzzle.true_turns, given))
     return truths
 
 
@@ -56,12 +58,14 @@ class Results:
     shares   PA, AA and SRA of every puzzle, (M,) in [0, 1]; a puzzle without
              an answer has nothing right
     classes  (M,) index into :data:`CLASSES`
+    open     all metrics of the open world, where the puzzles are not closed
     """
 
     solver: str
     records: tuple[Record, ...]
     shares: dict[str, FloatArray]
     classes: IntArray
+    open: OpenScores | None = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -77,6 +81,13 @@ class Results:
     def estimate(self, metric: str, *, seed: int = 0) -> Estimate:
         """PA, AA or SRA in percent with its 95 % bootstrap interval over puzzles."""
         return bootstrap_mean(100 * self.shares[metric], seed=seed)
+
+    def open_estimates(self, *, seed: int = 0) -> dict[str, Estimate]:
+        """In percent, what the open world adds to PA, AA and SRA; nothing for closed puzzles."""
+        if self.open is None:
+            return {}
+        added = [metric for metric in self.open.metrics if metric not in SHOWN.values()]
+        return {metric: percent(self.open.estimate(metric, seed=seed)) for metric in added}
 
     def class_counts(self) -> dict[str, int]:
         counts = np.bincount(self.classes, minlength=len(CLASSES))
@@ -99,6 +110,8 @@ class Results:
 def score_records(solver: str, records: Iterable[Record], truths: Sequence[Truth]) -> Results:
     """Score the records of one solver; ``truths[i]`` belongs to puzzle index i."""
     ordered = tuple(sorted(records, key=lambda record: record.index))
+    if any(not truths[record.index].conditions.is_closed for record in ordered):
+        return _score_open(solver, ordered, truths)
     shares: dict[str, FloatArray] = {metric: np.zeros(len(ordered)) for metric in SHOWN}
     classes = np.full(len(ordered), NO_ANSWER, dtype=np.int64)
     groups: dict[tuple[Grid, tuple[int, ...]], list[int]] = {}
@@ -122,6 +135,24 @@ def score_records(solver: str, records: Iterable[Record], truths: Sequence[Truth
             shares[metric][places] = scores.per_puzzle(name)
         classes[places] = scores.failure
     return Results(solver, ordered, shares, classes)
+
+
+def _score_open(solver: str, records: tuple[Record, ...], truths: Sequence[Truth]) -> Results:
+    """Results of the open world; given positions count like any other."""
+    answers: list[OpenAnswer | None] = []
+    for record in records:
+        layout, truth = record.layout, truths[record.index]
+        if layout is None:
+            answers.append(None)
+            continue
+        if len(layout.position_of) != len(truth.position_of):
+            raise InputError(f"results of {solver} do not fit the puzzles they are scored on")
+        aside = None if record.open is None else record.open.aside
+        answers.append(open_answer(layout, truth.grid, aside, record.confidence))
+    scores = score_open(answers, [truths[record.index] for record in records])
+    shares = {metric: scores.per_puzzle(name) for metric, name in SHOWN.items()}
+    refused = np.array([record.position_of is None for record in records])
+    return Results(solver, records, shares, np.where(refused, NO_ANSWER, scores.failure), scores)
 
 
 def _median(values: list[float | None]) -> float | None:

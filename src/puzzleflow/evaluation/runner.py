@@ -141,7 +141,9 @@ def data_fingerprint(source: PuzzleSource) -> str:
     digest.update(str(size).encode())
     for index in sorted({0, size // 2, size - 1}) if size else []:
         puzzle = source.read(index)
-        digest.update(repr((puzzle.grid, puzzle.pieces.shape, source.pins(index))).encode())
+        digest.update(repr((puzzle.known_grid, puzzle.pieces.shape, source.pins(index))).encode())
+        if not puzzle.conditions.is_closed:
+            digest.update(repr((puzzle.conditions, puzzle.true_turns)).encode())
         digest.update(np.ascontiguousarray(puzzle.pieces).tobytes())
         if puzzle.truth is not None:
             digest.update(puzzle.truth.tobytes())

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.canvas import RIGHT, WRONG, board, composite, lay, outline
-from puzzleflow.core.metrics import Scores, score
-from puzzleflow.core.puzzle import Puzzle, Solution
+from puzzleflow.core.canvas import RIGHT, WRONG, board, composite, lay, lay_layout, outline
+from puzzleflow.core.open_facts import OpenFacts
+from puzzleflow.core.puzzle import Layout, Puzzle, Solution
+from puzzleflow.core.records import to_json
 from puzzleflow.core.rng import child_seed
-from puzzleflow.core.types import ByteArray
+from puzzleflow.core.types import ByteArray, FloatArray
+from puzzleflow.evaluation.journal import Record
+from puzzleflow.evaluation.results import Results, Truth, score_records
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import checked
 from puzzleflow.files import write_json
@@ -45,7 +48,7 @@ def solve_puzzle(
     seed: int = 0,
     alternatives: int = 0,
     trace: bool = False,
-) -> tuple[Solution, Scores | None]:
+) -> tuple[Solution, Results | None]:
     """Solve puzzle ``number`` of a source and write its files; scores where the truth is known."""
     session = spec.load().prepare(seen(puzzle))
     answer = session.solve(
@@ -55,7 +58,10 @@ def solve_puzzle(
     write_solution(out, number, puzzle, solution, frozenset(pinned), trace=trace)
     if puzzle.truth is None:
         return solution, None
-    return solution, score(solution.position_of, puzzle.truth, puzzle.grid)
+    truth = Truth(puzzle.truth, puzzle.grid, puzzle.conditions, puzzle.true_turns)
+    layout, told = tuple(solution.position_of.tolist()), OpenFacts.of(solution)
+    record = Record(0, puzzle.puzzle_id, layout, solution.seconds, open=told)
+    return solution, score_records(spec.label, [record], [truth])
 
 
 def write_solution(
@@ -69,15 +75,15 @@ def write_solution(
 ) -> None:
     """Write the files of puzzle ``number`` into the folder ``out``."""
     stem = file_stem(puzzle.puzzle_id, number)
-    laid = lay(puzzle.pieces, solution.position_of, puzzle.grid)
-    write_picture(out / f"{stem}.png", laid)
+    write_picture(out / f"{stem}.png", lay_layout(puzzle.pieces, _layout(puzzle, solution)))
     if solution.confidence is not None:
         write_picture(out / f"{stem}.confidence.png", confidence_picture(puzzle, solution))
     write_json(out / f"{stem}.confidence.json", confidence_record(solution))
     if trace and solution.trace is not None and len(solution.trace) > 1:
         every = -(-len(solution.trace) // MAX_FRAMES)
         steps = [*solution.trace[:-1:every], solution.trace[-1]]
-        frames = [composite(lay(puzzle.pieces, step, puzzle.grid)) for step in steps]
+        grid = solution.grid or puzzle.grid
+        frames = [composite(lay(puzzle.pieces, step, grid)) for step in steps]
         write_animation(out / f"{stem}.trace.webp", frames)
     layout = SavedLayout.of(puzzle, solution, pinned)
     write_layout(layout_path(out, puzzle.puzzle_id, number), layout)
@@ -91,24 +97,38 @@ def confidence_picture(puzzle: Puzzle, solution: Solution) -> ByteArray:
     width_px = max(2, round(min(puzzle.piece_px) / 24))
     colours = [(int(red), int(green), int(blue)) for red, green, blue in mixed]
     outlined = outline(puzzle.pieces, colours, [width_px] * puzzle.num_pieces)
-    return board(lay(outlined, solution.position_of, puzzle.grid))
+    return board(lay_layout(outlined, _layout(puzzle, solution)))
+
+
+def _layout(puzzle: Puzzle, solution: Solution) -> Layout:
+    grid = solution.grid or puzzle.grid
+    return Layout(solution.position_of, grid=grid, turns=solution.turns)
 
 
 def confidence_record(solution: Solution) -> dict[str, Any]:
     """What the solver says of its own answer, as JSON; null where it says nothing."""
     seams = solution.seam_confidence
+    told = OpenFacts.of(solution)
     return {
         "solver": solution.solver,
         "energy": solution.energy,
         "pieces": None if solution.confidence is None else solution.confidence.tolist(),
-        "right_seams": None if seams is None else seams[0].tolist(),
-        "down_seams": None if seams is None else seams[1].tolist(),
+        "right_seams": None if seams is None else _finite(seams[0]),
+        "down_seams": None if seams is None else _finite(seams[1]),
         "alternatives": [
             {
                 "position_of": layout.position_of.tolist(),
                 "energy": layout.energy,
                 "probability": layout.probability,
+                **({} if layout.grid is None else {"grid": str(layout.grid)}),
+                **({} if layout.turns is None else {"turns": layout.turns.tolist()}),
             }
             for layout in solution.alternatives
         ],
+        **({} if told is None else to_json(told)),
     }
+
+
+def _finite(seams: FloatArray) -> list[list[float | None]]:
+    """Rows of numbers; null beside an empty cell."""
+    return [[None if np.isnan(value) else float(value) for value in row] for row in seams]

@@ -32,7 +32,7 @@ from puzzleflow.parallel import available_cores, bounded_map
 from puzzleflow.solvers.base import Session, Solver
 from puzzleflow.solvers.sight import seen
 from puzzleflow.storage.predictions import write_predictions
-from puzzleflow.storage.solutions import KIND, SOLUTIONS, Solved
+from puzzleflow.storage.solutions import KIND, SOLUTIONS, Solved, open_arrays
 from puzzleflow.storage.source import PuzzleSource
 
 PREDICTIONS = "predictions.npz"
@@ -133,7 +133,7 @@ class SolvedSet:
         if not self.source.has_truth:
             return None
         records = [
-            Record(index, one.id, tuple(one.position_of.tolist()), 0.0)
+            Record(index, one.id, one.layout, 0.0, confidence=one.sure, open=one.open)
             for index, one in enumerate(solved)
         ]
         return score_records(self.spec.label, records, read_truths(self.source, len(solved)))
@@ -167,6 +167,7 @@ class SolvedSet:
                 "split": self.source.split,
                 "model_type": self.spec.label,
             },
+            told=None if self.source.conditions.is_closed else open_arrays(solved),
         )
 
 
@@ -206,7 +207,7 @@ def _sessions(
 ) -> Iterator[tuple[int, Puzzle, Session]]:
     """The wanted puzzles with their sessions, prepared together where the solver can."""
     prepare_many = getattr(solver, "prepare_many", None)
-    if prepare_many is None:
+    if prepare_many is None or not source.conditions.is_closed:
         for index in block.wanted:
             puzzle = seen(source.read(index))
             with naming(f"{source.path}, puzzle {index}"):

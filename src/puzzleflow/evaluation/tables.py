@@ -27,6 +27,7 @@ class Report:
     seed: int
     published_table: str | None = None
     estimates: dict[str, dict[str, Estimate]] = field(init=False)
+    open_estimates: dict[str, dict[str, Estimate]] = field(init=False)
 
     def __post_init__(self) -> None:
         estimates = {
@@ -34,6 +35,8 @@ class Report:
             for results in self.results
         }
         object.__setattr__(self, "estimates", estimates)
+        found = {results.solver: results.open_estimates(seed=self.seed) for results in self.results}
+        object.__setattr__(self, "open_estimates", found)
 
     @property
     def published(self) -> tuple[Published, ...]:
@@ -50,6 +53,42 @@ def accuracy_table(report: Report) -> list[list[str]]:
                 results.solver,
                 str(len(results)),
                 *(interval_text(estimates[metric]) for metric in SHOWN),
+            ]
+        )
+    return rows
+
+
+OPEN_NAMES = {
+    "perfect_aligned": "PA aligned",
+    "absolute_aligned": "AA aligned",
+    "relations_aligned": "SRA aligned",
+    "foreign_precision": "foreign precision",
+    "foreign_recall": "foreign recall",
+    "foreign_f1": "foreign F1",
+    "foreign_auroc": "foreign AUROC",
+    "grids": "grids found",
+}
+
+
+def open_name(metric: str) -> str:
+    """How tables call a metric of ``core.open_metrics``."""
+    if metric.startswith("accuracy_at_"):
+        return f"right of the surest {metric.removeprefix('accuracy_at_')} %"
+    return OPEN_NAMES[metric]
+
+
+def open_table(report: Report) -> list[list[str]]:
+    """What the open world adds to accuracy; empty for closed puzzles."""
+    columns = list(dict.fromkeys(name for told in report.open_estimates.values() for name in told))
+    if not columns:
+        return []
+    rows = [["solver", *(f"{open_name(name)} %" for name in columns)]]
+    for results in report.results:
+        told = report.open_estimates.get(results.solver, {})
+        rows.append(
+            [
+                results.solver,
+                *(interval_text(told[name]) if name in told else "–" for name in columns),
             ]
         )
     return rows

@@ -11,6 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from puzzleflow.core.errors import CannotSolve, InputError
+from puzzleflow.core.open_facts import OpenFacts
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import FloatArray
@@ -85,6 +86,7 @@ def solve_task(task: Task) -> tuple[SolverSpec, Record]:
         position_of=tuple(answer.position_of.tolist()),
         confidence=_shares(None if answer.confidence is None else [answer.confidence]),
         seams=_shares(answer.seam_confidence),
+        open=OpenFacts.of(answer),
     )
 
 
@@ -145,4 +147,26 @@ def checked(answer: object, puzzle: Puzzle) -> Solution:
         raise InputError(f"the solver returned {type(answer).__name__}, not a Solution")
     if answer.num_pieces != puzzle.num_pieces:
         raise InputError(f"{answer.num_pieces} positions for {puzzle.num_pieces} pieces")
+    if not puzzle.is_closed:
+        _check_open(answer, puzzle)
+    elif answer.grid is not None and (answer.grid != puzzle.grid or (answer.position_of < 0).any()):
+        raise InputError("the solver left pieces aside or changed the grid of a closed puzzle")
     return answer
+
+
+def _check_open(answer: Solution, puzzle: Puzzle) -> None:
+    """Refuse an answer that the conditions of an open puzzle do not allow."""
+    allowed, grid = puzzle.conditions, answer.grid
+    if grid is None or (allowed.turned and answer.turns is None):
+        raise CannotSolve(
+            "this solver says nothing of grids or turns: it knows closed puzzles only"
+        )
+    if puzzle.known_grid is not None and not allowed.hidden and grid != puzzle.known_grid:
+        raise InputError(f"the solver laid a {grid} grid, not {puzzle.known_grid}")
+    num_aside = int(np.count_nonzero(answer.position_of < 0))
+    num_empty = grid.num_pieces - puzzle.num_pieces + num_aside
+    if num_aside > allowed.foreign or num_empty > allowed.missing:
+        raise InputError(
+            f"the solver left {num_aside} pieces aside and {num_empty} cells empty, of at most "
+            f"{allowed.foreign} and {allowed.missing}"
+        )

@@ -15,6 +15,7 @@ import numpy as np
 from puzzleflow.core.errors import InputError, NotAPermutation, PuzzleFlowError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.records import to_json
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.formats.open import on_grid, open_all, open_source
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
@@ -102,6 +103,7 @@ def _other_file(path: Path) -> dict[str, Any] | None:
             "grid": str(layout.grid),
             "pieces": len(layout.names),
             "placed": int((layout.position_of >= 0).sum()),
+            **({} if layout.open is None else to_json(layout.open)),
             "pinned": len(layout.pinned),
             "solver": layout.solver,
         }
@@ -130,6 +132,8 @@ def _inspect_source(
         puzzles = on_grid(source)
         facts["grid"] = None if puzzles.grid is None else str(puzzles.grid)
         facts["has_truth"] = puzzles.has_truth
+        if not puzzles.conditions.is_closed:
+            facts["conditions"] = str(puzzles.conditions)
         audit, faults, prints = _audit_puzzles(puzzles, chosen, name, report)
         faults += _label_faults(puzzles) + _storage_faults(facts["facts"])
     return facts | {"audit": audit, "faults": faults}, prints
@@ -208,6 +212,7 @@ def _label_faults(source: PuzzleSource) -> list[str]:
     """Are all labels permutations, and do they agree with each other?"""
     try:
         source.truths()
+        source.turns()
         return source.contradictions()
     except InputError as error:
         return [str(error)]

@@ -27,7 +27,7 @@ FORMATS = Registry(
         "jigsawnet": "puzzleflow.storage.free_form.jigsawnet:JigsawNetSource",
         "jpwleg": "puzzleflow.storage.jpwleg:JpwlegSource",
         "puzzleflow": "puzzleflow.storage.free_form.own:OwnSource",
-        "recipe": "puzzleflow.generation.recipe:RecipeSource",
+        "recipe": "puzzleflow.generation.recipe_file:RecipeSource",
         "repair": "puzzleflow.storage.free_form.repair:RepairSource",
     },
 )

@@ -45,15 +45,15 @@ def cells_of(canvas: ByteArray, grid: Grid) -> ByteArray:
 
 
 def cut_pieces(canvas: ByteArray, grid: Grid, masks: BoolArray, position_of: IntArray) -> ByteArray:
-    """(N, h, w, 4) shuffled RGBA pieces; RGB is zero where alpha is zero, alpha is 0 or 255.
+    """(K, h, w, 4) shuffled RGBA pieces; RGB is zero where alpha is zero, alpha is 0 or 255.
 
     masks        (N, h, w) bool, one for every *position*
-    position_of  (N,) where every piece of the result comes from
+    position_of  (K,) where every piece of the result comes from
     """
     cells = cells_of(canvas, grid)  # (N, h, w, 3)
     if masks.shape != cells.shape[:3]:
         raise FormatError(f"expected masks of shape {cells.shape[:3]}, got {masks.shape}")
-    pieces = np.empty((*cells.shape[:3], 4), np.uint8)
+    pieces = np.empty((len(position_of), *cells.shape[1:3], 4), np.uint8)
     np.multiply(cells[position_of], masks[position_of][..., None], out=pieces[..., :3])
     np.multiply(masks[position_of], np.uint8(255), out=pieces[..., 3])
     return pieces

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.canvas import panels, tile
-from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.files import write_text
 from puzzleflow.generation.erosion import erosion_label
@@ -88,8 +87,7 @@ def _sheet(recipes: Mapping[str, Recipe], renderer: Renderer) -> ByteArray:
     rows = [row for recipe in recipes.values() for row in recipe.rows][:_SHOWN]
     pictures = []
     for row in rows:
-        truth = np.array(row.position_of, dtype=np.int64)
-        shown = panels(Puzzle(renderer.pieces(row), renderer.grid, truth=truth), None)
+        shown = panels(renderer.puzzle(row, renderer.pieces(row)), None)
         for name in ("shuffled", "truth"):
             height, width = shown[name].shape[:2]
             scale = min(1.0, _SHOWN_PX / max(height, width))

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.card import set_statistics, write_card
@@ -37,9 +36,8 @@ from puzzleflow.generation.recipe import (
     RecipeRow,
     Renderer,
     pieces_crc,
-    read_recipe,
-    write_recipe,
 )
+from puzzleflow.generation.recipe_file import read_recipe, write_recipe
 from puzzleflow.generation.splits import SPLIT_NAMES
 from puzzleflow.generation.survey import survey_pictures
 from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, Work, work_folder
@@ -92,7 +90,7 @@ def generate_set(
                 {"picture": p.picture, "problem": p.problem} for p in surveyed if p.problem
             ]
             renderers = {
-                split: Renderer(r.grid, r.piece_px, r.erosion, r.fingerprint, images)
+                split: Renderer(r.grid, r.piece_px, r.erosion, r.fingerprint, images, r.conditions)
                 for split, r in recipes.items()
             }
             _write_plan(work.folder, recipes, renderers, notes)
@@ -127,8 +125,9 @@ def materialise_set(
         compression=compression,
         reference=reference,
         recipe_only=recipe_only,
+        conditions=first.conditions,
     )
-    digest = hashlib.sha256(repr(sorted(recipes.items())).encode()).hexdigest()
+    digest = hashlib.sha256(_told(recipes).encode()).hexdigest()
     asked = request.record() | {"recipes": digest}
     with work_folder(out, asked) as work:
         if work is None:
@@ -141,6 +140,15 @@ def materialise_set(
             pictures = {row.picture for recipe in recipes.values() for row in recipe.rows}
             _write_plan(work.folder, recipes, renderers, {"num_pictures": len(pictures)})
         return _write_set(out, work, request, asked, num_workers, on_progress)
+
+
+def _told(recipes: Mapping[str, Recipe]) -> str:
+    """Everything that recipes say, as one text."""
+    text = repr(sorted(recipes.items()))
+    for _, recipe in sorted(recipes.items()):
+        if not recipe.conditions.is_closed:
+            text += repr((recipe.conditions, [(row.turns, row.stranger) for row in recipe.rows]))
+    return text
 
 
 def recipe_folders(path: str | Path) -> dict[str, Path]:
@@ -194,7 +202,7 @@ def _write_set(
         def report(made: int, before: int = done) -> None:
             on_progress("puzzles", before + made, total)
 
-        log = PuzzleLog(work, split, recipe.grid.num_pieces)
+        log = PuzzleLog(work, split, recipe.num_pieces)
         _render_split(out / split, recipe, renderer, log, request, num_workers, report)
         done += len(recipe.rows)
         rows = []
@@ -226,7 +234,9 @@ def _render_split(
     if not request.recipe_only:
         level = None if request.compression == "none" else 4
         px = (recipe.piece_px, recipe.piece_px)
-        codec = GapCodec(recipe.grid, px, level, reference=request.reference)
+        codec = GapCodec(
+            recipe.grid, px, level, reference=request.reference, conditions=recipe.conditions
+        )
     is_written = codec is not None and (target / PUZZLES).exists()
     if not is_written:
         log.keep_whole()
@@ -271,8 +281,7 @@ def _make(renderer: Renderer, codec: GapCodec | None, rows: tuple[RecipeRow, ...
         pieces = renderer.cut(row, canvas, masks)
         payload = b""
         if codec is not None:
-            truth = np.array(row.position_of, dtype=np.int64)
-            puzzle = Puzzle(pieces, renderer.grid, truth=truth, puzzle_id=row.picture)
+            puzzle = renderer.puzzle(row, pieces)
             payload = codec.encode(puzzle, canvas if codec.reference else None)
         areas = np.count_nonzero(pieces[..., 3], axis=(1, 2))  # (N,)
         made.append(_Made(pieces_crc(pieces), areas, payload))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,43 @@ from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.puzzle import Puzzle, turned_pieces
 from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Opening:
+    """Which pieces of a closed puzzle and of strangers make an open one.
+
+    kept       (K,) pieces of the puzzle
+    strangers  (F,) pieces of the strangers, counted through all of them
+    order      (K + F,) in which order the two lie, the kept ones counted first
+    turns      (K + F,) quarter turns against the clock that bring each upright, or None
+    """
+
+    kept: IntArray
+    strangers: IntArray
+    order: IntArray
+    turns: IntArray | None
+
+
+def draw_opening(
+    num_pieces: int, num_offered: Sequence[int], conditions: Conditions, seed: int
+) -> Opening:
+    """An opening that uses ``conditions`` in full.
+
+    num_offered  pieces of each stranger; foreign pieces are taken from one after the other
+    """
+    rng = child_rng(seed, "opened")
+    kept = rng.permutation(num_pieces)[conditions.missing :]
+    offered: list[int] = []
+    for count in num_offered if conditions.foreign else ():
+        offered += (len(offered) + rng.permutation(count)).tolist()
+    if len(offered) < conditions.foreign:
+        raise InputError(f"{len(offered)} strangers for {conditions.foreign} foreign pieces")
+    strangers = np.array(offered[: conditions.foreign], dtype=np.int64)
+    order = rng.permutation(len(kept) + len(strangers))
+    turns = rng.integers(4, size=len(order)) if conditions.turned else None
+    return Opening(kept, strangers, order, turns)
 
 
 def opened(
@@ -23,20 +60,21 @@ def opened(
     """
     if puzzle.truth is None or not puzzle.is_closed:
         raise InputError("only a closed puzzle whose truth is known can be opened")
-    rng = child_rng(seed, "opened")
-    kept = rng.permutation(puzzle.num_pieces)[conditions.missing :]
-    pieces, truth = puzzle.pieces[kept], puzzle.truth[kept]
+    offered = [stranger.num_pieces for stranger in strangers]
+    drawn = draw_opening(puzzle.num_pieces, offered, conditions, seed)
+    pieces, truth = puzzle.pieces[drawn.kept], puzzle.truth[drawn.kept]
     if conditions.foreign:
-        offered = [piece for stranger in strangers for piece in rng.permutation(stranger.pieces)]
-        if len(offered) < conditions.foreign:
-            raise InputError(f"{len(offered)} strangers for {conditions.foreign} foreign pieces")
-        pieces = np.concatenate([pieces, np.stack(offered[: conditions.foreign])])
+        foreign = np.concatenate([stranger.pieces for stranger in strangers])[drawn.strangers]
+        pieces = np.concatenate([pieces, foreign])
         truth = np.concatenate([truth, np.full(conditions.foreign, -1)])
-    order = rng.permutation(len(pieces))
-    pieces, truth, turns = pieces[order], truth[order], None
-    if conditions.turned:
-        turns = rng.integers(4, size=len(pieces))
-        pieces = turned_pieces(pieces, -turns % 4)
+    pieces, truth = pieces[drawn.order], truth[drawn.order]
+    if drawn.turns is not None:
+        pieces = turned_pieces(pieces, -drawn.turns % 4)
     return replace(
-        puzzle, pieces=pieces, truth=truth, names=None, conditions=conditions, true_turns=turns
+        puzzle,
+        pieces=pieces,
+        truth=truth,
+        names=None,
+        conditions=conditions,
+        true_turns=drawn.turns,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng, child_seed
@@ -17,7 +18,8 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.generation.builder import draw_positions
 from puzzleflow.generation.duplicates import near_duplicate_groups
 from puzzleflow.generation.erosion import erosion_model, fingerprint
-from puzzleflow.generation.recipe import Recipe, RecipeRow
+from puzzleflow.generation.opening import draw_opening
+from puzzleflow.generation.recipe import Recipe, RecipeRow, Stranger
 from puzzleflow.generation.splits import assign_splits, parse_shares
 from puzzleflow.generation.survey import Surveyed
 from puzzleflow.pictures import list_pictures
@@ -33,6 +35,8 @@ class Request:
     compression  "gzip" or "none"
     reference    store the complete pictures too
     recipe_only  store recipes instead of pixels
+    conditions   what is amiss with every puzzle, used in full; foreign pieces come from one
+                 other picture of the same split
     """
 
     name: str = "gap-3"
@@ -46,6 +50,7 @@ class Request:
     compression: str = "gzip"
     reference: bool = False
     recipe_only: bool = False
+    conditions: Conditions = CLOSED
 
     def __post_init__(self) -> None:
         if not 2 <= self.piece_px <= 4096:
@@ -59,10 +64,17 @@ class Request:
         if self.seed < 0:
             raise InputError(f"seed {self.seed}; expected a whole number from 0")
         parse_shares(self.splits)
+        if self.conditions.missing >= self.grid.num_pieces:
+            raise InputError(f"{self.conditions.missing} of {self.grid} pieces missing: none left")
+        if self.conditions.foreign > self.grid.num_pieces:
+            raise InputError(f"{self.conditions.foreign} foreign pieces: one picture has fewer")
 
     def record(self) -> dict[str, Any]:
         """JSON values; two equal records mean the same data set from the same pictures."""
-        return asdict(self) | {"grid": str(self.grid)}
+        record = asdict(self) | {"grid": str(self.grid)}
+        if self.conditions.is_closed:
+            del record["conditions"]
+        return record
 
 
 PRESETS = {
@@ -101,12 +113,19 @@ def plan_recipes(
     recipes: dict[str, Recipe] = {}
     for split, indices in assign_splits(groups, parse_shares(request.splits), request.seed).items():
         if len(indices):
-            recipes[split] = make_recipe(request, [usable[index] for index in indices])
+            pictures = [usable[index] for index in indices]
+            recipes[split] = make_recipe(request, pictures, groups[indices].tolist())
     return recipes, groups, usable
 
 
-def make_recipe(request: Request, pictures: Sequence[Surveyed]) -> Recipe:
-    """Puzzles of these pictures, all of the first copy before the second; no place yet."""
+def make_recipe(
+    request: Request, pictures: Sequence[Surveyed], groups: Sequence[int] | None = None
+) -> Recipe:
+    """Puzzles of these pictures, all of the first copy before the second; no place yet.
+
+    groups  pictures of one group are too much alike to be strangers to each other
+    """
+    kin = range(len(pictures)) if groups is None else groups
     return Recipe(
         grid=request.grid,
         piece_px=request.piece_px,
@@ -115,11 +134,12 @@ def make_recipe(request: Request, pictures: Sequence[Surveyed]) -> Recipe:
         seed=request.seed,
         pictures="",
         rows=tuple(
-            recipe_row(request, picture, copy)
+            _opened(request, recipe_row(request, picture, copy), group, pictures, kin)
             for copy in range(request.per_picture)
-            for picture in pictures
+            for picture, group in zip(pictures, kin, strict=True)
         ),
         name=request.name,
+        conditions=request.conditions,
     )
 
 
@@ -128,6 +148,34 @@ def recipe_row(request: Request, picture: Surveyed, copy: int = 0) -> RecipeRow:
     seed = child_seed(request.seed, "puzzle", picture.picture, copy) >> 1
     position_of = draw_positions(seed, request.grid)
     return RecipeRow(picture.picture, picture.sha256, seed, tuple(position_of.tolist()))
+
+
+def _opened(
+    request: Request, row: RecipeRow, group: int, pictures: Sequence[Surveyed], kin: Sequence[int]
+) -> RecipeRow:
+    """The row under the request's conditions; everything drawn follows from the row's seed."""
+    conditions, grid = request.conditions, request.grid
+    if conditions.is_closed:
+        return row
+    drawn = draw_opening(grid.num_pieces, [grid.num_pieces], conditions, row.seed)
+    truth = np.array(row.position_of)[drawn.kept]
+    from_cell = np.concatenate([truth, np.full(len(drawn.strangers), -1)])[drawn.order]
+    stranger = None
+    if conditions.foreign:
+        others = [p for p, other in zip(pictures, kin, strict=True) if other != group]
+        if not others:
+            raise InputError(
+                f"foreign pieces come from another picture of a split, and no other one is with "
+                f"{row.picture}"
+            )
+        picture = others[child_rng(row.seed, "stranger").integers(len(others))]
+        seed = child_seed(row.seed, "stranger") >> 1
+        cells = draw_positions(seed, grid)[drawn.strangers]
+        shown = drawn.order[drawn.order >= len(truth)] - len(truth)  # strangers as they come
+        positions = tuple(cells[shown].tolist())
+        stranger = Stranger(picture.picture, picture.sha256, seed, positions)
+    turns = () if drawn.turns is None else tuple(drawn.turns.tolist())
+    return replace(row, position_of=tuple(from_cell.tolist()), turns=turns, stranger=stranger)
 
 
 def picture_statistics(groups: IntArray, usable: list[Surveyed]) -> dict[str, Any]:

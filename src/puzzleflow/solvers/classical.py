@@ -37,9 +37,9 @@ LayOut = Callable[[SeamCosts, Grid, BoolArray, int], Found]
 
 def prepare_seams(name: str, compatibility: str, puzzle: Puzzle, lay_out: LayOut) -> SeamSession:
     """Compare all pairs of pieces, once."""
-    started = perf_counter()
+    started, grid = perf_counter(), puzzle.closed_grid
     costs = seam_costs(compatibility, puzzle.pieces)
-    return SeamSession(name, costs, puzzle.grid, lay_out, perf_counter() - started)
+    return SeamSession(name, costs, grid, lay_out, perf_counter() - started)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ class FlowSolver:
         self.engine = open_engine(self.weights)
 
     def prepare(self, puzzle: Puzzle) -> FlowSession:
-        config, grid = self.engine.config, puzzle.grid
+        config, grid = self.engine.config, puzzle.closed_grid
         try:
             config.check(grid)
         except InputError as error:

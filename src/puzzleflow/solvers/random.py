@@ -21,7 +21,7 @@ class RandomSolver:
     name: ClassVar[str] = "random"
 
     def prepare(self, puzzle: Puzzle) -> RandomSession:
-        return RandomSession(puzzle.num_pieces)
+        return RandomSession(puzzle.closed_grid.num_pieces)
 
 
 @dataclass(frozen=True)

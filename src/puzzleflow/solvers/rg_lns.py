@@ -86,14 +86,15 @@ class RgLnsSolver:
     def prepare_many(self, puzzles: Sequence[Puzzle]) -> list[SeamSession]:
         """Sessions of puzzles that share grid and piece size, encoded in one batch."""
         started = time.perf_counter()
+        grids = [puzzle.closed_grid for puzzle in puzzles]
         costs = embedded_costs(self.network, puzzles)
         if self.start != "lp":
             costs = [both_views(c) for c in costs]
         seconds = (time.perf_counter() - started) / len(puzzles)
         lay_out = partial(rg_lns_layout, start=self.start, neighbourhood=self.neighbourhood)
         return [
-            SeamSession(self.name, c, puzzle.grid, lay_out, seconds)
-            for c, puzzle in zip(costs, puzzles, strict=True)
+            SeamSession(self.name, c, grid, lay_out, seconds)
+            for c, grid in zip(costs, grids, strict=True)
         ]
 
 

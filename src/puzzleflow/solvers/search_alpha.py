@@ -24,7 +24,7 @@ class SearchAlphaSolver:
         self.decode = check_decoding(decode)
 
     def prepare(self, puzzle: Puzzle) -> EnergySession:
-        started = time.perf_counter()
+        started, grid = time.perf_counter(), puzzle.closed_grid
         right, down = -seam_prior(puzzle.pieces)[..., :2].sum(axis=-1, dtype=np.float64)
-        energy = Energy.of(puzzle.grid, right=right, down=down)
+        energy = Energy.of(grid, right=right, down=down)
         return EnergySession(energy, self.name, self.decode, time.perf_counter() - started)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from puzzleflow.core.canvas import lay
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Puzzle, turned_pieces
 from puzzleflow.core.types import FloatArray, IntArray
 
 SPOTS = 16
@@ -27,7 +27,9 @@ def fingerprint(puzzle: Puzzle) -> FloatArray:
     """(256,) brightness of every spot of the solved picture, NaN without material."""
     if puzzle.truth is None:
         raise ValueError("a fingerprint needs the truth")
-    canvas = lay(puzzle.pieces, puzzle.truth, puzzle.grid)  # (H, W, 4)
+    turns = puzzle.true_turns
+    upright = puzzle.pieces if turns is None else turned_pieces(puzzle.pieces, turns)
+    canvas = lay(upright, puzzle.truth, puzzle.grid)  # (H, W, 4)
     rows, cols = (_spots(size) for size in canvas.shape[:2])
     around = canvas[np.ix_(rows.ravel(), cols.ravel())]  # (16*5, 16*5, 4)
     width = 2 * _REACH + 1

@@ -18,10 +18,12 @@ import numpy as np
 
 from puzzleflow.core.canvas import UNPLACED
 from puzzleflow.core.cells import MAX_PIXELS, equal_cells
+from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputError, naming
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.open_facts import OpenFacts
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.types import IntArray
+from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.pictures import SUFFIXES, natural_key, read_picture, write_picture
 from puzzleflow.storage.layout import (
     SavedLayout,
@@ -82,12 +84,19 @@ class FolderSource(PuzzleSource):
         return grids.pop() if len(grids) == 1 else None
 
     @property
+    def conditions(self) -> Conditions:
+        told = (_conditions(self._layouts(index)) for index in range(len(self)))
+        return next((conditions for conditions in told if not conditions.is_closed), CLOSED)
+
+    @property
     def has_truth(self) -> bool:
         return all(self._truth(index) is not None for index in range(len(self)))
 
     def truths(self) -> IntArray | None:
         if self.grid is None:
             return None
+        if not self.conditions.is_closed:
+            return None  # puzzles differ in conditions: each says its own
         truths = [truth for truth in map(self._truth, range(len(self))) if truth is not None]
         return np.stack(truths) if len(truths) == len(self) else None  # (M, N)
 
@@ -96,9 +105,23 @@ class FolderSource(PuzzleSource):
 
     def read(self, index: int) -> Puzzle:
         folder, layout = self.folders[index], self._layouts(index)
+        cells = self._cells(folder, layout.names)
+        told = layout.open
+        return Puzzle(
+            cells,
+            layout.grid,
+            self._truth(index),
+            layout.names,
+            puzzle_id=self.puzzle_id(index),
+            conditions=_conditions(layout),
+            true_turns=None if told is None or layout.solver else _turns(told),
+        )
+
+    def _cells(self, folder: Path, names: tuple[str, ...]) -> ByteArray:
+        """(N, h, w, 4) the pieces of a folder, cut out and brought to one size."""
         left = MAX_PIXELS
         pieces = []
-        for name in layout.names:
+        for name in names:
             pieces.append(read_picture(folder / name, "RGBA", max_pixels=left))
             left -= pieces[-1].shape[0] * pieces[-1].shape[1]
         with naming(folder):
@@ -106,11 +129,26 @@ class FolderSource(PuzzleSource):
             if not segmented and not (folder / LAYOUT).exists():
                 from puzzleflow.segmentation.cut_outs import cut_outs  # loads scikit-image
 
-                pieces = cut_outs(pieces, [str(folder / name) for name in layout.names])
-            cells = equal_cells(pieces)
-        return Puzzle(
-            cells, layout.grid, self._truth(index), layout.names, puzzle_id=self.puzzle_id(index)
-        )
+                pieces = cut_outs(pieces, [str(folder / name) for name in names])
+            return equal_cells(pieces)
+
+    def as_open(self, index: int, grid: Grid | None, conditions: Conditions) -> Puzzle:
+        """The pieces of a folder without a layout, under conditions that somebody tells."""
+        folder = self.folders[index]
+        names = tuple(path.name for path in _pieces(folder))
+        cells = self._cells(folder, names)
+        if conditions.turned:
+            cells = _square(cells)
+        with naming(folder):
+            return Puzzle(cells, grid, names=names, puzzle_id=folder.name, conditions=conditions)
+
+    def has_layout(self, index: int) -> bool:
+        """Whether a file tells the grid of puzzle ``index``."""
+        return (self.folders[index] / LAYOUT).exists()
+
+    def num_pieces(self, index: int) -> int:
+        """Pictures of pieces in the folder of puzzle ``index``."""
+        return len(_pieces(self.folders[index]))
 
     def puzzle_id(self, index: int) -> str:
         return self._layouts(index).puzzle_id or self.folders[index].name
@@ -145,8 +183,12 @@ def write_folder(folder: str | Path, puzzle: Puzzle) -> None:
     if len(set(names)) < len(names) or any(Path(name).name != name for name in names):
         raise InputError(f"{folder}: the names of the pieces are no distinct file names")
     names = tuple(name if name.lower().endswith(".png") else f"{name}.png" for name in names)
+    if puzzle.truth is None and not puzzle.is_closed:
+        raise InputError(f"{folder}: a folder tells what is amiss with pieces by their truth")
     position_of = np.full(len(names), UNPLACED) if puzzle.truth is None else puzzle.truth
-    layout = SavedLayout(position_of, puzzle.grid, names, puzzle_id=puzzle.puzzle_id)
+    turns = None if puzzle.true_turns is None else tuple(puzzle.true_turns.tolist())
+    told = None if puzzle.is_closed else OpenFacts(str(puzzle.grid), turns)
+    layout = SavedLayout(position_of, puzzle.grid, names, puzzle_id=puzzle.puzzle_id, open=told)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as name:
@@ -179,3 +221,25 @@ def _puzzle_folders(path: Path) -> list[Path]:
         return sorted(folder for folder in path.iterdir() if (folder / LAYOUT).is_file())
     except OSError:
         return []
+
+
+def _conditions(layout: SavedLayout) -> Conditions:
+    """What a layout says to be amiss; of pieces left aside by a solver nobody knows."""
+    if layout.open is None:
+        return CLOSED
+    aside = int(np.count_nonzero(layout.position_of == UNPLACED))
+    missing = layout.grid.num_pieces - len(layout.names) + aside
+    return Conditions(missing, aside, layout.open.turns is not None)
+
+
+def _turns(told: OpenFacts) -> IntArray | None:
+    return None if told.turns is None else np.array(told.turns)
+
+
+def _square(cells: ByteArray) -> ByteArray:
+    """(N, s, s, 4) cells with transparent margins, so that they can be turned."""
+    height, width = cells.shape[1:3]
+    side = max(height, width)
+    down, right = (side - height) // 2, (side - width) // 2
+    around = [(0, 0), (down, side - height - down), (right, side - width - right), (0, 0)]
+    return np.pad(cells, around)

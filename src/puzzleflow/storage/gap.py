@@ -8,6 +8,11 @@
     metadata.json          one object
     reference.h5           'reference' uint8 (M, rows*H, cols*W, 3), ours, optional
 
+In our sets of the open world metadata.json tells the ``conditions``; foreign pieces have
+the label -1, and turned pieces::
+
+    labels_turns.h5        'labels'   int   (M, N)     quarter turns that bring them upright
+
 The label files and the metadata may be missing. :class:`GapSource` reads,
 :func:`write_gap_split` writes.
 """
@@ -22,10 +27,18 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from puzzleflow.core.assignment import as_permutation, as_permutations, whole_numbers
+from puzzleflow.core.assignment import (
+    as_permutation,
+    as_permutations,
+    as_placement,
+    as_turns,
+    whole_numbers,
+)
+from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.records import from_json
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.files import read_json
 from puzzleflow.storage import hdf5
@@ -36,6 +49,7 @@ from puzzleflow.storage.gap_writer import (
     METADATA,
     PUZZLES,
     REFERENCE,
+    TURNS,
     write_gap_split,
 )
 from puzzleflow.storage.source import PuzzleSource
@@ -72,6 +86,8 @@ class GapSource(PuzzleSource):
         self._num_puzzles, *piece_shape = self._puzzles.shape
         self._num_pieces = piece_shape[0]
         self.piece_px = (piece_shape[1], piece_shape[2])
+        self._turns: IntArray | None = None
+        self._conditions = self._find_conditions()
         self._grid = self._find_grid()
         self._labels_path = self._find_labels()
 
@@ -88,9 +104,22 @@ class GapSource(PuzzleSource):
             told = self._told_grid()
             with naming(self.puzzles_path):
                 grid = told or Grid.square(self._num_pieces)
-        if grid.num_pieces != self._num_pieces:
+        if self._conditions.is_complete and grid.num_pieces != self._num_pieces:
             raise NotAGrid(f"{self.puzzles_path}: {self._num_pieces} pieces do not fill {grid}")
+        with naming(self.puzzles_path):
+            self._conditions.check(self._num_pieces, grid)
         return grid
+
+    def _find_conditions(self) -> Conditions:
+        told = self.metadata().get("conditions")
+        if told is None:
+            return CLOSED
+        with naming(self.folder / METADATA):
+            return from_json(Conditions, told)
+
+    @property
+    def conditions(self) -> Conditions:
+        return self._conditions
 
     def _told_grid(self) -> Grid | None:
         told = self.metadata().get("grid")
@@ -144,12 +173,24 @@ class GapSource(PuzzleSource):
     def read(self, index: int) -> Puzzle:
         with hdf5.reading(self.puzzles_path):
             pieces: ByteArray = self._puzzles[index]  # (N, H, W, 4)
-        labels = self.labels()
+        labels, turns = self.labels(), self.turns()
         truth = None
         if labels is not None:
             with naming(f"{self._labels_path}: puzzle {index}"):
-                truth = as_permutation(labels[index], self._num_pieces)
-        return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
+                truth = self._checked_truth(labels[index])
+        return Puzzle(
+            pieces,
+            self._grid,
+            truth,
+            puzzle_id=self.puzzle_id(index),
+            conditions=self._conditions,
+            true_turns=None if turns is None else turns[index],
+        )
+
+    def _checked_truth(self, labels: NDArray[Any]) -> IntArray:
+        if self._conditions.is_complete:
+            return as_permutation(labels, self._num_pieces)
+        return as_placement(labels, self._num_pieces, self._grid.num_pieces)
 
     def puzzle_id(self, index: int) -> str:
         return f"{self.path.name}/{index}"
@@ -172,19 +213,32 @@ class GapSource(PuzzleSource):
             values = whole_numbers(values)
         if not as_coordinates:
             return values
-        outside = (values < 0) | (values >= np.array(self._grid.shape))
+        foreign = (values == -1).all(axis=-1) & bool(self._conditions.foreign)  # (M, N)
+        outside = ((values < 0) | (values >= np.array(self._grid.shape))).any(axis=-1) & ~foreign
         if outside.any():
             row = int(np.argwhere(outside)[0, 0])
             raise NotAPermutation(f"{path}: puzzle {row} leaves the {self._grid} grid")
         cells = values.astype(np.int64)
-        return np.asarray(cells[..., 0] * self._grid.cols + cells[..., 1])  # (M, N)
+        return np.where(foreign, -1, cells[..., 0] * self._grid.cols + cells[..., 1])  # (M, N)
 
     def truths(self) -> IntArray | None:
         labels = self.labels()
         if labels is None or self._labels_path is None:
             return None
         with naming(self._labels_path):
-            return as_permutations(labels, self._num_pieces)
+            if self._conditions.is_complete:
+                return as_permutations(labels, self._num_pieces)
+            return np.stack([self._checked_truth(row) for row in labels])
+
+    def turns(self) -> IntArray | None:
+        path = self.folder / TURNS
+        if self._turns is None and self._conditions.turned and path.exists():
+            values = _read_whole(path, "labels")
+            with naming(path):
+                if values.shape != (shape := (len(self), self._num_pieces)):
+                    raise FormatError(f"expected turns of shape {shape}, got {values.shape}")
+                self._turns = as_turns(values.ravel(), values.size).reshape(shape)
+        return self._turns
 
     def contradictions(self) -> list[str]:
         path, truths = self.folder / COORDINATES, self.truths()
@@ -211,7 +265,7 @@ class GapSource(PuzzleSource):
         return facts | {"metadata": self.metadata()}
 
     def files(self) -> list[Path]:
-        beside = (self.folder / name for name in (INDICES, COORDINATES, METADATA, REFERENCE))
+        beside = (self.folder / name for name in (INDICES, COORDINATES, TURNS, METADATA, REFERENCE))
         return [self.puzzles_path, *(path for path in beside if path.exists())]
 
     def close(self) -> None:

@@ -12,13 +12,14 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
+from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
@@ -27,6 +28,7 @@ from puzzleflow.files import atomic_path, write_json
 
 PUZZLES = "puzzles.h5"
 INDICES = "labels_indices.h5"
+TURNS = "labels_turns.h5"
 COORDINATES = "labels_coordinates.h5"
 METADATA = "metadata.json"
 REFERENCE = "reference.h5"
@@ -40,6 +42,7 @@ class GapCodec:
     level      gzip level 0..9, or None for uncompressed chunks
     labels     every puzzle brings its truth
     reference  every puzzle brings its unbroken picture (rows*H, cols*W, 3)
+    conditions of every puzzle, used in full: all have the same number of pieces
     """
 
     grid: Grid
@@ -47,10 +50,20 @@ class GapCodec:
     level: int | None = 4
     labels: bool = True
     reference: bool = False
+    conditions: Conditions = CLOSED
+
+    @property
+    def num_pieces(self) -> int:
+        return self.conditions.num_pieces(self.grid)
+
+    @property
+    def turns(self) -> bool:
+        """Every puzzle brings the turns of its pieces."""
+        return self.labels and self.conditions.turned
 
     @property
     def pieces_shape(self) -> tuple[int, ...]:
-        return (self.grid.num_pieces, *self.piece_px, 4)
+        return (self.num_pieces, *self.piece_px, 4)
 
     @property
     def reference_shape(self) -> tuple[int, ...]:
@@ -63,13 +76,17 @@ class GapCodec:
                 f"puzzle {puzzle.puzzle_id!r}: {puzzle.grid} pieces of shape "
                 f"{puzzle.pieces.shape} among {self.grid} pieces of shape {self.pieces_shape}"
             )
-        if (puzzle.truth is None) == self.labels:
+        if puzzle.conditions != self.conditions:
+            raise InputError(f"puzzle {puzzle.puzzle_id!r}: all puzzles have the same conditions")
+        if (puzzle.truth is None) == self.labels or (puzzle.true_turns is None) == self.turns:
             raise InputError(f"puzzle {puzzle.puzzle_id!r}: either all puzzles have truth or none")
         if (reference is not None) != self.reference:
             raise InputError(f"puzzle {puzzle.puzzle_id!r}: reference for all puzzles or for none")
         if reference is not None and reference.shape != self.reference_shape:
             raise InputError(f"reference of shape {reference.shape}, not {self.reference_shape}")
         truth = b"" if puzzle.truth is None else puzzle.truth.astype("<i8").tobytes()
+        if puzzle.true_turns is not None:
+            truth += puzzle.true_turns.astype("<i8").tobytes()
         pieces = self._chunk(puzzle.pieces)
         picture = b"" if reference is None else self._chunk(reference)
         return b"".join([_PARTS.pack(len(pieces), len(picture)), pieces, picture, truth])
@@ -79,13 +96,14 @@ class GapCodec:
         return raw if self.level is None else zlib.compress(raw, self.level)
 
     def split(self, payload: bytes) -> tuple[bytes, bytes, IntArray | None]:
-        """Chunk of the pieces, chunk of the reference, truth (N,)."""
+        """Chunk of the pieces, chunk of the reference, truth (1, N) or truth and turns (2, N)."""
         num_pieces_bytes, num_reference_bytes = _PARTS.unpack_from(payload)
         first = _PARTS.size + num_pieces_bytes
         second = first + num_reference_bytes
         truth = None
         if self.labels:  # a copy: a view would keep the whole payload in memory
-            truth = np.frombuffer(payload, "<i8", offset=second).astype(np.int64)
+            told = np.frombuffer(payload, "<i8", offset=second).astype(np.int64)
+            truth = told.reshape(-1, self.num_pieces)
         return payload[_PARTS.size : first], payload[first:second], truth
 
 
@@ -101,6 +119,7 @@ def write_gap_split(
     labels: bool = True,
     references: Iterable[ByteArray] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    conditions: Conditions = CLOSED,
 ) -> None:
     """Write exactly ``num_puzzles`` puzzles in one pass, holding one at a time."""
     codec = GapCodec(
@@ -109,6 +128,7 @@ def write_gap_split(
         _level(compression, compression_level),
         labels,
         references is not None,
+        conditions,
     )
     if references is None:
         payloads: Iterator[bytes] = (codec.encode(puzzle) for puzzle in puzzles)
@@ -151,9 +171,11 @@ def write_gap_files(
         if count != num_puzzles:
             raise InputError(f"{folder}: {num_puzzles} puzzles were promised, not {count}")
         if codec.labels:
-            indices = np.stack(truths)  # (M, N)
+            indices, *turns = np.stack(truths, axis=1)  # (M, N) each
             cells = np.stack(np.divmod(indices, codec.grid.cols), axis=-1)  # (M, N, 2)
-            for name, values in ((INDICES, indices), (COORDINATES, cells)):
+            cells[indices < 0] = -1
+            labels = [(INDICES, indices), (COORDINATES, cells), *((TURNS, t) for t in turns)]
+            for name, values in labels:
                 file = names.enter_context(_new_hdf5(folder / name))
                 file.create_dataset("labels", data=values, dtype="<i8", track_times=False)
         write_json(folder / METADATA, _metadata(num_puzzles, codec) | dict(metadata))
@@ -186,17 +208,18 @@ def _chunked(
 
 def _metadata(num_puzzles: int, codec: GapCodec) -> dict[str, Any]:
     grid = codec.grid
+    told = {} if codec.conditions.is_closed else {"conditions": asdict(codec.conditions)}
     return {
         "format": "GAP",
         "num_puzzles": num_puzzles,
-        "num_pieces": grid.num_pieces,
+        "num_pieces": codec.num_pieces,
         "grid": {"rows": grid.rows, "cols": grid.cols},
         "grid_size": grid.rows if grid.rows == grid.cols else None,
         "piece_size": list(codec.piece_px),
         "labels": "piece -> position, row-major" if codec.labels else None,
         "compression": None if codec.level is None else "gzip",
         "compression_level": codec.level,
-    }
+    } | told
 
 
 def _pair(piece_px: int | tuple[int, int]) -> tuple[int, int]:

@@ -3,6 +3,10 @@
 ``.npz``  of predict.py: ``predictions`` (M, N) piece → position, with targets
 ``.npy``  of the baselines: (M, N) position → piece, the inverse
 
+Predictions for puzzles of the open world have -1 for pieces left aside, in predictions and
+in targets, and further arrays: ``grid`` (M, 2) rows and columns that were laid, ``turns``
+(M, N), ``aside_prob`` (M, N) and ``confidence`` (M, N) as far as the solver tells them.
+
 What a file is follows from its content, never from its name, and what its rows
 mean from that unless the reader is told; inside PuzzleFlow everything is
 piece → position.
@@ -18,7 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from puzzleflow.core.assignment import as_permutations, invert_rows
+from puzzleflow.core.assignment import (
+    as_permutations,
+    as_placement,
+    as_turns,
+    invert_rows,
+    whole_numbers,
+)
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, UnknownName, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import IntArray
@@ -33,6 +43,7 @@ from puzzleflow.storage.arrays import (
     write_npz,
 )
 
+OPEN_ARRAYS = ("grid", "turns", "aside_prob", "confidence")
 INFO_FIELDS = ("dataset", "split", "checkpoint", "n_steps", "model_type")
 PIECE_TO_POSITION, POSITION_TO_PIECE = DIRECTIONS = ("piece-to-position", "position-to-piece")
 MAX_VALUES = 1 << 27
@@ -46,14 +57,19 @@ class Predictions:
     targets      (M, N) int64 the truth, or None
     grid         where the file tells it, or None
     info         dataset, split, checkpoint, n_steps, model_type as far as known
+    told         the arrays of the open world; rows are then placements on their own grids
     """
 
     position_of: IntArray
     targets: IntArray | None = None
     grid: Grid | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    told: Mapping[str, NDArray[Any]] | None = None
 
     def __post_init__(self) -> None:
+        if self.told is not None:
+            self._check_open(self.told)
+            return
         object.__setattr__(self, "position_of", _checked(self.position_of, "predictions"))
         if self.targets is not None:
             targets = _checked(self.targets, "targets")
@@ -64,6 +80,31 @@ class Predictions:
             object.__setattr__(self, "targets", targets)
         if self.grid is not None and self.grid.num_pieces != self.num_pieces:
             raise NotAGrid(f"{self.num_pieces} pieces do not fill a {self.grid} grid")
+
+    def _check_open(self, told: Mapping[str, NDArray[Any]]) -> None:
+        rows, targets = _matrix(self.position_of, "predictions"), self.targets
+        for name, array in told.items():
+            shape = (len(rows), 2) if name == "grid" else rows.shape
+            if name not in OPEN_ARRAYS or array.shape != shape:
+                raise FormatError(f"{name}: expected shape {shape}, got {array.shape}")
+        object.__setattr__(self, "position_of", rows)
+        for index, row in enumerate(rows):
+            with naming(f"predictions: puzzle {index}"):
+                as_placement(row, len(row), self.grid_of(index).num_pieces)
+                if "turns" in told:
+                    as_turns(told["turns"][index], len(row))
+        if targets is not None:
+            checked = _matrix(targets, "targets")
+            if checked.shape != rows.shape:
+                raise FormatError(f"targets {checked.shape} do not fit predictions {rows.shape}")
+            object.__setattr__(self, "targets", checked)
+
+    def grid_of(self, index: int) -> Grid:
+        """The grid on which answer ``index`` lies."""
+        if self.told is not None:
+            rows, cols = whole_numbers(self.told["grid"][index]).tolist()
+            return Grid(rows, cols)
+        return self.grid or Grid.square(self.num_pieces)
 
     @property
     def num_pieces(self) -> int:
@@ -78,13 +119,21 @@ class Predictions:
 
 
 def _checked(rows: ArrayLike, what: str) -> IntArray:
-    array = np.asarray(rows)
+    array = _matrix(rows, what)
+    with naming(what):
+        return as_permutations(array, array.shape[1])
+
+
+def _matrix(rows: ArrayLike, what: str) -> IntArray:
+    """(M, N) whole numbers."""
+    with naming(what):
+        array = np.asarray(rows)
     if array.ndim != 2 or array.shape[1] < 1:
         raise FormatError(f"{what}: expected shape (puzzles, pieces), got {array.shape}")
     if array.size > MAX_VALUES:
         raise FormatError(f"{what}: {array.size:,} values are more than {MAX_VALUES:,}")
     with naming(what):
-        return as_permutations(array, array.shape[1])
+        return whole_numbers(array).astype(np.int64)
 
 
 def read_predictions(path: str | Path, *, direction: str | None = None) -> Predictions:
@@ -121,6 +170,7 @@ def _from_npz(path: Path) -> Predictions:
         arrays.get("targets"),
         _grid(arrays.get("grid_size")),
         {name: _plain(arrays[name]) for name in INFO_FIELDS if name in arrays},
+        {n: arrays[n] for n in OPEN_ARRAYS if n in arrays} if "grid" in arrays else None,
     )
 
 
@@ -146,19 +196,25 @@ def write_predictions(
     targets: ArrayLike | None = None,
     grid: Grid | None = None,
     info: Mapping[str, Any] | None = None,
+    told: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
     """Write piece → position rows in the direction that the suffix stands for.
 
     ``.npz`` also writes the ``.json`` that predict.py puts beside it.
+
+    told  the arrays of the open world, for answers that lie on grids of their own
     """
     path = Path(path)
     rows = Predictions(
-        _checked(position_of, "predictions"),
-        None if targets is None else _checked(targets, "targets"),
+        np.asarray(position_of),
+        None if targets is None else np.asarray(targets),
         grid,
         dict(info or {}),
+        told,
     )
     if path.suffix == ".npy":
+        if told is not None:
+            raise InputError(f"{path}: answers of the open world are written as .npz")
         write_npy(path, invert_rows(rows.position_of))
     elif path.suffix == ".npz":
         _write_npz(path, rows)
@@ -173,6 +229,7 @@ def _write_npz(path: Path, rows: Predictions) -> None:
     arrays: dict[str, Any] = {"predictions": rows.position_of}
     if rows.targets is not None:
         arrays["targets"] = rows.targets
+    arrays |= rows.told or {}
     write_npz(path, arrays | {"grid_size": np.array(grid_size)} | told)
     summary = {name: rows.info.get(name) for name in INFO_FIELDS}
     summary |= {"n_samples": len(rows), "n_pieces": rows.num_pieces, "grid_size": grid_size}

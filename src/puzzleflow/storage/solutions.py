@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from puzzleflow.core.assignment import as_permutation
+from puzzleflow.core.assignment import as_permutation, as_placement
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle, Solution
-from puzzleflow.core.records import from_json
+from puzzleflow.core.open_facts import OpenFacts
+from puzzleflow.core.puzzle import Layout, Puzzle, Solution
+from puzzleflow.core.records import RARELY, from_json
 from puzzleflow.core.types import IntArray
 from puzzleflow.journal import VERSION
 
@@ -39,6 +42,7 @@ class Alternative:
     layout: tuple[int, ...]
     energy: float | None = None
     probability: float | None = None
+    open: OpenFacts | None = field(default=None, metadata=RARELY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +50,9 @@ class Solved:
     """One line: the solution of one puzzle of a set; what the solver does not say is None.
 
     index   which puzzle of the set, or None where the line only names it
-    layout  the position of every piece, row-major from 0
+    grid    on which the layout lies
+    layout  the position of every piece, row-major from 0; -1 leaves one aside
+    open    what is said of grid, turns and pieces aside of puzzles that are not closed
     """
 
     index: int | None = None
@@ -56,12 +62,18 @@ class Solved:
     confidence: tuple[float | None, ...] | None = None
     energy: float | None = None
     alternatives: tuple[Alternative, ...] = ()
+    open: OpenFacts | None = field(default=None, metadata=RARELY)
 
     def __post_init__(self) -> None:
         if self.index is not None and self.index < 0:
             raise FormatError(f"index {self.index}: expected a whole number from 0")
         try:
-            as_permutation(self.layout, Grid.parse(self.grid).num_pieces)
+            cells = Grid.parse(self.grid).num_pieces
+            if self.open is None:
+                as_permutation(self.layout, cells)
+            else:
+                self.open.check(len(self.layout))
+                as_placement(self.layout, len(self.layout), cells)
         except InputError as error:
             raise FormatError(str(error)) from error
 
@@ -72,7 +84,7 @@ class Solved:
         return cls(
             index=index,
             id=puzzle.puzzle_id,
-            grid=str(puzzle.grid),
+            grid=str(solution.grid or puzzle.grid),
             layout=tuple(solution.position_of.tolist()),
             confidence=None if sure is None else tuple(map(_round, sure.tolist())),
             energy=_round(solution.energy),
@@ -81,10 +93,25 @@ class Solved:
                     tuple(layout.position_of.tolist()),
                     _round(layout.energy),
                     _round(layout.probability),
+                    None if layout.grid is None else OpenFacts(str(layout.grid), _turns(layout)),
                 )
                 for layout in solution.alternatives
             ),
+            open=OpenFacts.of(solution),
         )
+
+    @property
+    def sure(self) -> tuple[float, ...] | None:
+        """The confidence where every piece has one."""
+        told = [value for value in self.confidence or () if value is not None]
+        return tuple(told) if told and len(told) == len(self.layout) else None
+
+    @property
+    def whole(self) -> Layout:
+        """The layout with its grid and turns as far as they are told."""
+        if self.open is None:
+            return Layout(self.position_of)
+        return self.open.layout(self.layout)
 
     @property
     def position_of(self) -> IntArray:
@@ -115,6 +142,20 @@ def read_solutions(path: str | Path) -> tuple[dict[str, Any], list[Solved]]:
     return heading, solved
 
 
+def open_arrays(solved: Sequence[Solved]) -> dict[str, NDArray[Any]]:
+    """Arrays for ``predictions.npz`` of what open answers say, as far as all of them say it."""
+    facts = [one.open for one in solved]
+    told: dict[str, list[Any]] = {
+        "grid": [Grid.parse(one.grid).shape for one in solved],  # (M, 2)
+        "turns": [None if one is None else one.turns for one in facts],
+        "aside_prob": [None if one is None else one.aside for one in facts],
+        "confidence": [one.sure for one in solved],
+    }
+    return {
+        name: np.array(rows) for name, rows in told.items() if all(row is not None for row in rows)
+    }
+
+
 def _parsed(line: bytes, *, torn: bool) -> Any:
     """The content of a line; None for an empty one, and for half a line where that may be."""
     try:
@@ -123,6 +164,10 @@ def _parsed(line: bytes, *, torn: bool) -> Any:
         if torn and line.startswith(b"{"):
             return None
         raise FormatError("expected JSON") from error
+
+
+def _turns(layout: Layout) -> tuple[int, ...] | None:
+    return None if layout.turns is None else tuple(layout.turns.tolist())
 
 
 def _round(value: float | None) -> float | None:

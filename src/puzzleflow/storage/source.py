@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
+from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.grid import Grid
@@ -95,6 +96,15 @@ class PuzzleSource(Source):
     @abstractmethod
     def has_truth(self) -> bool:
         """Whether every puzzle knows its truth."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """What may be amiss with the puzzles; mostly nothing."""
+        return CLOSED
+
+    def turns(self) -> IntArray | None:
+        """(M, N) the true turns of all pieces; None where they lie upright or it is not known."""
+        return None
 
     @abstractmethod
     def truths(self) -> IntArray | None:

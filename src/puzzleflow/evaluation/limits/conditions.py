@@ -18,7 +18,8 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.evaluation.limits.pictures import PictureSet
 from puzzleflow.generation.erosion import SHRINK, erosion_label, erosion_model
 from puzzleflow.generation.plan import Request, make_recipe
-from puzzleflow.generation.recipe import RecipeSource, Renderer, write_recipe
+from puzzleflow.generation.recipe import Renderer
+from puzzleflow.generation.recipe_file import RecipeSource, write_recipe
 from puzzleflow.generation.survey import Surveyed
 
 SHRINKS = (-12, -8, -4, 0, 2, 4, 7, 10)  # percent of the side: from 94 to 41 % kept

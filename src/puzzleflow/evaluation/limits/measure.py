@@ -20,7 +20,7 @@ from puzzleflow.evaluation.results import SHOWN, Results
 from puzzleflow.evaluation.runner import Bench
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.generation.erosion import erosion_label
-from puzzleflow.generation.recipe import RecipeSource
+from puzzleflow.generation.recipe_file import RecipeSource
 
 MEASURED = (*SHOWN, "ECE")
 """What a row may hold: PA, AA, SRA, and the calibration error of the confidence in pieces."""

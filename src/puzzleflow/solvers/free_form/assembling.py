@@ -23,6 +23,7 @@ from puzzleflow.solvers.free_form.pose_graph import Join, adjusted
 
 STARTS = 8  # units from which growth is tried
 SWEEPS = 3  # of repair, at most
+RIGID = 1e4  # weight of a join within a unit
 MIN_CONTACT = 0.15  # of a pair that counts as joined
 
 Component = dict[int, Pose]
@@ -61,7 +62,7 @@ def assemble(
     held += [False] * (len(components) - len(held))
     merged = _merged(board, components, held, min_gain)
     frozen = {index for unit in pinned for index in units[unit]}
-    joined = [adjusted_component(board, each, frozen) for each in merged]
+    joined = [adjusted_component(board, each, frozen, units) for each in merged]
     return [each for each in joined if len(each) > 1 or frozen & set(each)]
 
 
@@ -155,17 +156,25 @@ def _merged(
     return components
 
 
-def adjusted_component(board: Board, poses: Component, frozen: Collection[int]) -> Component:
+def adjusted_component(
+    board: Board, poses: Component, frozen: Collection[int], units: Sequence[Group]
+) -> Component:
     """The component with all joins measured anew and brought into agreement.
 
-    Kept only if the sum of scores does not fall.
+    Fragments of one unit keep their relative poses. The result is kept only if the sum
+    of scores does not fall.
     """
     if len(poses) < 3:
         return poses
+    home = {index: number for number, unit in enumerate(units) for index in unit}
     joins = []
     members = sorted(poses)
     for number, i in enumerate(members):
         for j in members[number + 1 :]:
+            if home[i] == home[j]:
+                held = poses[j].relative_to(poses[i])
+                joins.append(Join(i, j, held, RIGID, float(board.roots[i])))
+                continue
             if not board.near(i, poses[i], j, poses[j]):
                 continue
             found = board.fit(i, poses[i], j, poses[j])
@@ -183,7 +192,7 @@ def adjusted_component(board: Board, poses: Component, frozen: Collection[int]) 
             root = float(np.sqrt(board.roots[i] * board.roots[j]))
             joins.append(Join(i, j, relative, max(score, 0.05), root))
     still = set(frozen) & set(poses) or {members[0]}
-    better = adjusted(poses, joins, still)
+    better = adjusted(poses, joins, still, turning=board.turning)
     return better if total(board, better) >= total(board, poses) else poses
 
 

@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose, angle_between
-from puzzleflow.journal import JournalFile
+from puzzleflow.journal import Journal
 from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.palette import Palette
-from puzzleflow.solvers.free_form.scaled import ScaledSet
+from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
 VERSION = 1  # of the candidates: a journal of another version is not used
@@ -43,6 +41,7 @@ class Search:
     rotation     "free", "small" (two fragments are turned by at most 10 degrees against
                  each other) or "none" (all lie as they belong)
     reach        of √area: how far fragments are extended
+    gap          of √area: what is expected between neighbours
     coarse_px    median √area in the coarse search
     fine_px      median √area where candidates are refined and scored
     angle_step   of the coarse search, in degrees
@@ -52,6 +51,7 @@ class Search:
 
     rotation: str = "free"
     reach: float = REACH
+    gap: float = GAP
     coarse_px: float = 40.0
     fine_px: float = 80.0
     angle_step: float = 10.0
@@ -63,6 +63,8 @@ class Search:
             raise UnknownName("rotation", self.rotation, ROTATIONS)
         if not 0.01 <= self.reach <= 0.5:
             raise InputError(f"a reach of {self.reach}: expected 0.01 to 0.5")
+        if not 0 <= self.gap < self.reach:
+            raise InputError(f"a gap of {self.gap}: expected 0 or more, less than the reach")
         if not 1 <= self.angle_step <= 45 or self.peaks < 1 or self.kept < 1:
             raise InputError("angle_step lies between 1 and 45, peaks and kept are at least 1")
         if not 8 <= self.coarse_px <= self.fine_px <= 1000:
@@ -87,7 +89,7 @@ class Prepared:
     @classmethod
     def of(cls, fragments: Sequence[Fragment], search: Search) -> Prepared:
         palette = Palette.of(fragments)
-        fine = ScaledSet.of(fragments, palette, search.fine_px, reach=search.reach)
+        fine = ScaledSet.of(fragments, palette, search.fine_px, reach=search.reach, gap=search.gap)
         coarse = ScaledSet.of(fragments, palette, search.coarse_px, reach=search.reach)
         return cls(search, coarse, rims(fine), fine.scale)
 
@@ -151,8 +153,9 @@ def all_candidates(
         known: dict[int, list[Candidate]] = {}
         book = None
         if journal is not None:
-            book = stack.enter_context(JournalFile(journal))
-            known = _read(book, _heading(fragments, prepared.search), count)
+            heading = _heading(fragments, prepared.search)
+            book = stack.enter_context(Journal(journal, "candidates", heading, Row))
+            known = {entry.row: entry.told(book.path, count) for entry in book.entries}
         done = sum(known)
         on_progress("pairs", done, total)
         rows = [row for row in range(1, count) if row not in known]
@@ -163,7 +166,7 @@ def all_candidates(
         ):
             known[row] = found
             if book is not None:
-                book.append({"row": row, "candidates": list(map(_values, found))})
+                book.append(Row.of(row, found))
             done += row
             on_progress("pairs", done, total)
     return tuple(each for row in sorted(known) for each in known[row])
@@ -173,38 +176,42 @@ def _heading(fragments: Sequence[Fragment], search: Search) -> dict[str, Any]:
     digest = hashlib.blake2b(digest_size=16)
     for fragment in fragments:
         digest.update(repr(fragment.pixels.shape).encode())
-        digest.update(np.ascontiguousarray(fragment.pixels))
+        digest.update(fragment.pixels.tobytes())
     return {"version": VERSION, "fragments": digest.hexdigest(), "search": asdict(search)}
 
 
-def _read(book: JournalFile, heading: dict[str, Any], count: int) -> dict[int, list[Candidate]]:
-    """Rows of a journal that is about these fragments and this search."""
-    if not book.entries:
-        book.append(heading)
-        return {}
-    if book.entries[0] != heading:
-        raise InputError(
-            f"{book.path}: candidates of other fragments or options; choose another folder"
+@dataclass(frozen=True)
+class Row:
+    """What a journal keeps of one fragment: its candidates with all before it."""
+
+    row: int
+    first: tuple[int, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    angle: tuple[float, ...]
+    score: tuple[float, ...]
+
+    @classmethod
+    def of(cls, row: int, found: Sequence[Candidate]) -> Row:
+        poses = [each.pose for each in found]
+        return cls(
+            row,
+            tuple(each.first for each in found),
+            tuple(pose.x for pose in poses),
+            tuple(pose.y for pose in poses),
+            tuple(pose.angle for pose in poses),
+            tuple(each.score for each in found),
         )
-    known = {}
-    for number, entry in enumerate(book.entries[1:], start=2):
-        try:
-            row = int(entry["row"])
-            if not 0 < row < count:
-                raise ValueError
-            known[row] = list(_candidates(row, entry["candidates"]))
-        except (KeyError, TypeError, ValueError):
-            raise FormatError(f"{book.path}, line {number}: expected a row of pairs") from None
-    return known
 
-
-def _values(candidate: Candidate) -> list[float]:
-    pose = candidate.pose
-    return [candidate.first, pose.x, pose.y, pose.angle, candidate.score]
-
-
-def _candidates(row: int, rows: Sequence[Sequence[float]]) -> Iterator[Candidate]:
-    for first, x, y, angle, score in rows:
-        if not 0 <= int(first) < row:
-            raise ValueError
-        yield Candidate(int(first), row, Pose(x, y, angle), float(score))
+    def told(self, path: Path, count: int) -> list[Candidate]:
+        """The candidates again; a row of other fragments is refused."""
+        lengths = set(map(len, (self.first, self.x, self.y, self.angle, self.score)))
+        known = all(0 <= first < self.row for first in self.first)
+        if not 0 < self.row < count or not known or len(lengths) > 1:
+            raise FormatError(f"{path}: row {self.row} is no row of pairs of {count} fragments")
+        return [
+            Candidate(first, self.row, Pose(x, y, angle), score)
+            for first, x, y, angle, score in zip(
+                self.first, self.x, self.y, self.angle, self.score, strict=True
+            )
+        ]

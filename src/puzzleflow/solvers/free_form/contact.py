@@ -4,9 +4,11 @@ The points of one fragment that lie near its edge are looked up in the map of th
 other, and the other way round. A point that falls within the other's reach, outside
 its material, is in contact: it gains (1 + GAIN) · likeness − 1, where likeness compares its colour
 with that of the other's nearest material, times a weight that falls with the distance
-to that material. A point that falls on material is overlap
-and loses OVERLAP_LOSS. Scores are areas over √area · reach of the median fragment of
-the set, so a long contact is worth more than a short one, whoever has it.
+to that material. A point that falls on material is overlap and loses OVERLAP_LOSS.
+Edges are worn: fragments that touch lie too near. A point nearer than the gap that is
+expected loses CROWD_LOSS, so that the best pose leaves about that gap. Scores are
+areas over √area · reach of the median fragment of the set, so a long contact is worth
+more than a short one, whoever has it.
 """
 
 from __future__ import annotations
@@ -19,14 +21,15 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from puzzleflow.core.pose import Pose
-from puzzleflow.solvers.compiled import compiled
+from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.free_form.correlation import GAIN, OVERLAP_LOSS
 from puzzleflow.solvers.free_form.extended import extended
 from puzzleflow.solvers.free_form.scaled import ScaledSet
 
 MAX_POINTS = 900
+CROWD_LOSS = 0.2 * GAIN
 Floats = NDArray[np.float32]
-Sums = tuple[float, float, float, float, float, float]
+Sums = tuple[float, float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,7 @@ class Rim:
     tints     (M, 3) their colours
     weight    pixels for which a point stands
     reach     how far the fragment is extended
+    gap       that is expected between it and its neighbours
     root      √area
     unit      √area · reach of the median fragment of the set: of what areas are counted in
     """
@@ -49,6 +53,7 @@ class Rim:
     tints: Floats
     weight: float
     reach: float
+    gap: float
     root: float
     unit: float
 
@@ -79,6 +84,7 @@ def _rim(scaled: ScaledSet, index: int, unit: float) -> Rim:
         shown.colours[kept_rows, kept_cols],
         len(rows) / len(order),
         reach,
+        scaled.gap_px(index),
         scaled.root_px(index),
         unit,
     )
@@ -107,10 +113,11 @@ class Fit:
 def fit(first: Rim, second: Rim, pose: Pose, scale: float) -> Fit:
     """At a pose of ``second`` seen from ``first``, in pixels of the fragments."""
     x, y, angle = pose.x * scale, pose.y * scale, math.radians(pose.angle)
-    contact, like, overlap, gap, _, _ = _sums(*_arrays(first), *_arrays(second), x, y, angle)
+    sums = _sums(*_arrays(first), *_arrays(second), x, y, angle)
+    contact, like, overlap, gap, _, _, _ = sums
     unit = first.unit
     return Fit(
-        ((1 + GAIN) * like - contact - OVERLAP_LOSS * overlap) / unit,
+        _value(sums) / unit,
         contact / unit,
         like / contact if contact else 0.0,
         overlap / unit,
@@ -141,21 +148,22 @@ def refined(
     return moved, float(score / first.unit)
 
 
-def _arrays(rim: Rim) -> tuple[Floats, Floats, Floats, Floats, float, float]:
-    return rim.distance, rim.colours, rim.points, rim.tints, rim.weight, rim.reach
+def _arrays(rim: Rim) -> tuple[Floats, Floats, Floats, Floats, float, float, float]:
+    return rim.distance, rim.colours, rim.points, rim.tints, rim.weight, rim.reach, rim.gap
 
 
 @compiled
 def _one_side(
-    distance: Floats, colours: Floats, reach: float, points: Floats, tints: Floats, weight: float,
-    a: float, b: float, c: float, d: float, x: float, y: float, limit: float,
+    distance: Floats, colours: Floats, reach: float, gap: float, points: Floats, tints: Floats,
+    weight: float, a: float, b: float, c: float, d: float, x: float, y: float, limit: float,
 ) -> Sums:  # fmt: skip
     """Sums over points mapped by (a, b; c, d) + (x, y) into the map of the other."""
     height, width = distance.shape
     contact = 0.0
     like = 0.0
     overlap = 0.0
-    gap = 0.0
+    crowd = 0.0
+    apart = 0.0
     mid_x = 0.0
     mid_y = 0.0
     off_x = x + width / 2.0
@@ -175,6 +183,9 @@ def _one_side(
         if away <= 0.0:
             overlap += weight
             continue
+        if away < gap:
+            crowd += weight
+            continue
         total = 0.0
         for channel in range(3):
             difference = colours[row, col, channel] - tints[k, channel]
@@ -184,28 +195,28 @@ def _one_side(
         contact += sure
         if total < limit:
             like += sure * math.exp(-total)
-        gap += sure * away / reach
+        apart += sure * away / reach
         mid_x += sure * px
         mid_y += sure * py
-    return contact, like, overlap, gap, mid_x, mid_y
+    return contact, like, overlap, apart, mid_x, mid_y, crowd
 
 
 @compiled
 def _sums(
     distance_1: Floats, colours_1: Floats, points_1: Floats, tints_1: Floats, weight_1: float,
-    reach_1: float, distance_2: Floats, colours_2: Floats, points_2: Floats, tints_2: Floats,
-    weight_2: float, reach_2: float,
+    reach_1: float, gap_1: float, distance_2: Floats, colours_2: Floats, points_2: Floats,
+    tints_2: Floats, weight_2: float, reach_2: float, gap_2: float,
     x: float, y: float, angle: float,
 ) -> Sums:  # fmt: skip
     """Contact, likeness, overlap, gap and middle of the contact in the second's frame."""
     cos = math.cos(angle)
     sin = math.sin(angle)
     one = _one_side(
-        distance_1, colours_1, reach_1, points_2, tints_2, weight_2,
+        distance_1, colours_1, reach_1, gap_1, points_2, tints_2, weight_2,
         cos, sin, -sin, cos, x, y, 12.0,
     )  # fmt: skip
     two = _one_side(
-        distance_2, colours_2, reach_2, points_1, tints_1, weight_1,
+        distance_2, colours_2, reach_2, gap_2, points_1, tints_1, weight_1,
         cos, -sin, sin, cos, -(cos * x - sin * y), -(sin * x + cos * y), 12.0,
     )  # fmt: skip
     return (
@@ -215,26 +226,27 @@ def _sums(
         one[3] + two[3],
         one[4] / one[0] if one[0] > 0 else 0.0,
         one[5] / one[0] if one[0] > 0 else 0.0,
+        one[6] + two[6],
     )
 
 
 @compiled
 def _value(sums: Sums) -> float:
-    return (1.0 + GAIN) * sums[1] - sums[0] - OVERLAP_LOSS * sums[2]
+    return (1.0 + GAIN) * sums[1] - sums[0] - OVERLAP_LOSS * sums[2] - CROWD_LOSS * sums[6]
 
 
 @compiled
 def _climb(
     distance_1: Floats, colours_1: Floats, points_1: Floats, tints_1: Floats, weight_1: float,
-    reach_1: float, distance_2: Floats, colours_2: Floats, points_2: Floats, tints_2: Floats,
-    weight_2: float, reach_2: float,
+    reach_1: float, gap_1: float, distance_2: Floats, colours_2: Floats, points_2: Floats,
+    tints_2: Floats, weight_2: float, reach_2: float, gap_2: float,
     start: NDArray[np.float64], turn: float, shift: float, levels: int,
 ) -> tuple[NDArray[np.float64], float]:  # fmt: skip
     """Compass search: each step is tried both ways, and halved when none helps."""
     best = start.copy()
     sums = _sums(
-        distance_1, colours_1, points_1, tints_1, weight_1, reach_1,
-        distance_2, colours_2, points_2, tints_2, weight_2, reach_2,
+        distance_1, colours_1, points_1, tints_1, weight_1, reach_1, gap_1,
+        distance_2, colours_2, points_2, tints_2, weight_2, reach_2, gap_2,
         best[0], best[1], best[2],
     )  # fmt: skip
     value = _value(sums)
@@ -259,8 +271,8 @@ def _climb(
                         trial[0] += c0 * mx + s0 * my - c1 * mx - s1 * my
                         trial[1] += -s0 * mx + c0 * my + s1 * mx - c1 * my
                     found = _sums(
-                        distance_1, colours_1, points_1, tints_1, weight_1, reach_1,
-                        distance_2, colours_2, points_2, tints_2, weight_2, reach_2,
+                        distance_1, colours_1, points_1, tints_1, weight_1, reach_1, gap_1,
+                        distance_2, colours_2, points_2, tints_2, weight_2, reach_2, gap_2,
                         trial[0], trial[1], trial[2],
                     )  # fmt: skip
                     if _value(found) > value:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from puzzleflow.core.types import FloatArray
-from puzzleflow.solvers.compiled import compiled
+from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.free_form.extended import Extended
 from puzzleflow.solvers.free_form.palette import Palette
 
 Spectra = NDArray[np.complex64]
 
-GAIN = 3.0
-OVERLAP_LOSS = 9.0
+GAIN = 5.0
+OVERLAP_LOSS = 15.0
 
 
 def fixed_spectra(fragment: Extended, palette: Palette, size: int) -> Spectra:

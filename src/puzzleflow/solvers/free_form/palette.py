@@ -18,7 +18,7 @@ import numpy as np
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.types import FloatArray
 
-SIGMA_SHARE = 0.75  # σ over the spread of colours in the whole set
+SIGMA_SHARE = 0.6  # σ over the spread of colours in the whole set
 MIN_SIGMA = 3.0  # in Lab: what scanners and light differ by anyway
 LANDMARKS = 8
 

@@ -26,9 +26,15 @@ class Join:
 
 
 def adjusted(
-    poses: Mapping[int, Pose], joins: Collection[Join], fixed: Collection[int]
+    poses: Mapping[int, Pose],
+    joins: Collection[Join],
+    fixed: Collection[int],
+    *,
+    turning: bool = True,
 ) -> dict[int, Pose]:
     """Poses that minimise Σ weight · ρ(residual of a join); the fixed ones stay.
+
+    Without ``turning`` all angles stay as they are.
 
     A residual is a distance over √area and the angle in radians, both of ``second`` as
     ``first`` sees it; ρ is the soft-l1 loss, so that a false join pulls little.
@@ -39,24 +45,24 @@ def adjusted(
     known = [join for join in joins if join.first in poses and join.second in poses]
     if not free or not known:
         return dict(poses)
-    place = {index: number for number, index in enumerate(free)}
     # lengths over the median √area, so that all unknowns are of one size
     unit = float(np.median([join.root for join in known]))
 
-    def table(values: FloatArray) -> FloatArray:
-        rows = values.reshape(-1, 3)
-        all_poses = {i: (p.x / unit, p.y / unit, math.radians(p.angle)) for i, p in poses.items()}
-        return np.array(
-            [[(rows[place[i]] if i in place else all_poses[i]) for i in ends] for ends in pairs]
-        )  # (J, 2, 3)
-
-    pairs = [(join.first, join.second) for join in known]
+    numbers = {i: number for number, i in enumerate(poses)}
+    start = np.array([[p.x / unit, p.y / unit, math.radians(p.angle)] for p in poses.values()])
+    rows = np.array([numbers[index] for index in free])  # of the table that may change
+    columns = 3 if turning else 2
+    ends = np.array([[numbers[join.first], numbers[join.second]] for join in known])  # (J, 2)
     told = np.array([[j.pose.x / unit, j.pose.y / unit, math.radians(j.pose.angle)] for j in known])
     weights = np.sqrt([join.weight for join in known])
 
+    def table(values: FloatArray) -> FloatArray:
+        changed = start.copy()
+        changed[rows, :columns] = values.reshape(-1, columns)
+        return changed  # (N, 3)
+
     def residuals(values: FloatArray) -> FloatArray:
-        ends = table(values)
-        first, second = ends[:, 0], ends[:, 1]  # (J, 3)
+        first, second = table(values)[ends.T]  # (J, 3)
         cos, sin = np.cos(first[:, 2]), np.sin(first[:, 2])
         dx, dy = (second - first)[:, 0], (second - first)[:, 1]
         x, y = cos * dx - sin * dy, sin * dx + cos * dy  # as the first sees it
@@ -65,14 +71,13 @@ def adjusted(
         both = np.stack([x - told[:, 0], y - told[:, 1], turn], axis=1)  # (J, 3)
         return np.asarray((both * weights[:, None]).ravel())
 
-    start = np.array(
-        [[poses[i].x / unit, poses[i].y / unit, math.radians(poses[i].angle)] for i in free]
-    ).ravel()
-    end = least_squares(residuals, start, loss="soft_l1", f_scale=SOFT, max_nfev=50).x
-    rows = end.reshape(-1, 3)
+    begin = start[rows, :columns].ravel()
+    end = table(least_squares(residuals, begin, loss="soft_l1", f_scale=SOFT, max_nfev=50).x)
     return dict(poses) | {
         index: Pose(
-            float(rows[k, 0] * unit), float(rows[k, 1] * unit), math.degrees(float(rows[k, 2]))
+            float(end[row, 0] * unit),
+            float(end[row, 1] * unit),
+            math.degrees(float(end[row, 2])) if turning else poses[index].angle,
         )
-        for index, k in place.items()
+        for index, row in zip(free, rows.tolist(), strict=True)
     }

@@ -12,6 +12,7 @@ from puzzleflow.solvers.free_form.extended import REACH, reduced
 from puzzleflow.solvers.free_form.palette import Palette
 
 MIN_REACH_PX = 2.0
+GAP = 0.04  # of √area
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,7 @@ class ScaledSet:
     scale     pixels of a reduced picture for one of the fragment
     roots     (N,) √area of the fragments, in their own pixels
     reach     of √area: how far fragments are extended
+    gap       of √area: what is expected between neighbours
     """
 
     pictures: tuple[Fragment, ...]
@@ -29,6 +31,7 @@ class ScaledSet:
     scale: float
     roots: tuple[float, ...]
     reach: float = REACH
+    gap: float = GAP
 
     @classmethod
     def of(
@@ -38,12 +41,13 @@ class ScaledSet:
         median_px: float,
         *,
         reach: float = REACH,
+        gap: float = GAP,
     ) -> ScaledSet:
         """Reduced so that the median √area is ``median_px``; never enlarged."""
         roots = tuple(fragment.root_area for fragment in fragments)
         scale = min(1.0, median_px / float(np.median(roots)))
         pictures = tuple(reduced(fragment, scale) for fragment in fragments)
-        return cls(pictures, palette, scale, roots, reach)
+        return cls(pictures, palette, scale, roots, reach, gap)
 
     def root_px(self, index: int) -> float:
         """√area of a fragment in reduced pixels."""
@@ -55,6 +59,12 @@ class ScaledSet:
         The loss at an edge depends on the material, not on what the fragment happens
         to be: very small and very large ones reach about as far as the median.
         """
+        return max(MIN_REACH_PX, self.reach * self._usual_px(index))
+
+    def gap_px(self, index: int) -> float:
+        """The gap that is expected beside a fragment, in reduced pixels."""
+        return self.gap * self._usual_px(index)
+
+    def _usual_px(self, index: int) -> float:
         typical = float(np.median(self.roots)) * self.scale
-        own = min(max(self.root_px(index), 0.6 * typical), 1.6 * typical)
-        return max(MIN_REACH_PX, self.reach * own)
+        return min(max(self.root_px(index), 0.6 * typical), 1.6 * typical)

@@ -17,6 +17,7 @@ from puzzleflow.solvers.free_form.candidates import Prepared, Search, all_candid
 from puzzleflow.solvers.free_form.confidence import confidences
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.growth import MIN_GAIN
+from puzzleflow.solvers.free_form.scaled import GAP
 
 LISTED = 200  # candidates that an answer carries
 
@@ -31,11 +32,12 @@ class AssembleSolver:
         *,
         rotation: str = "free",
         reach: float = REACH,
+        gap: float = GAP,
         angle_step: float = 10.0,
         peaks: int = 40,
         min_gain: float = MIN_GAIN,
     ) -> None:
-        self.search = Search(rotation, reach=reach, angle_step=angle_step, peaks=peaks)
+        self.search = Search(rotation, reach=reach, gap=gap, angle_step=angle_step, peaks=peaks)
         self.min_gain = min_gain
 
     def prepare(
