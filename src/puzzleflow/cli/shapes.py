@@ -83,7 +83,7 @@ def train(
 def fit(
     out: Path = typer.Option(..., help="Folder for the weights."),
     seed: int = typer.Option(0, min=0, help="Of the masks that are drawn to fit."),
-    count: int = typer.Option(4000, "-n", "--count", min=100, help="How many."),
+    count: int = typer.Option(2000, "-n", "--count", min=100, help="How many."),
 ) -> None:
     """Fit the generator gap to the paper's table of generated fragments; it needs no masks."""
     from puzzleflow.generation.outline_fragments import OutlineFragments

@@ -30,15 +30,15 @@ SETTINGS = GapSettings(
     gains=(0.05, 0.7, -0.2, -0.5),
     bursts=0.6,
     depth=-0.35,
-    depth_sd=0.35,
+    depth_sd=0.4,
     roughness_sd=0.14,
-    size=0.025,
+    size=0.022,
     size_sd=0.045,
 )
 
 NEWTON_STEPS = 30
 RIDGE = 1e-4
-MEAN_SLACK, SD_SLACK = 0.012, 0.11  # of the published figures: what lies within is left alone
+MEAN_SLACK, SD_SLACK = 0.015, 0.12  # of the published figures: what lies within is left alone
 _CONCAVITIES = SYNTHETIC["concavities"]
 CORRECTIONS = 12  # rounds that undo what keeping every mask above the level distorts
 
@@ -47,7 +47,7 @@ CORRECTIONS = 12  # rounds that undo what keeping every mask above the level dis
 class GapFit:
     """Sizes of the fit."""
 
-    draws: int = 4000
+    draws: int = 2000
     keep_all_above: float = 90.0  # per cent of the draws whose ratio lies below the level
     seed: int = 0
 
