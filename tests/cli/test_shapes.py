@@ -91,7 +91,25 @@ def test_validate_writes_the_whole_report(tmp_path: Path, real: Path) -> None:
     assert area["difference_percent"] == pytest.approx(expected)
     text = (out / "validation.md").read_text()
     assert "| KS vae | W vae | KS outline | W outline |" in text
+    assert "| area | 10,617 ± 1,333 | 10,716 ± 863 |" in text
+    printed = next(line for line in said.splitlines() if line.startswith("  vertices      9.73"))
+    assert "9.73 ± 2.12" in printed
+    assert "11.78 ± 2.03" in printed
+    assert printed.count("±") == 5  # the paper's two, the real masks, two generators
+    assert found["paper"]["synthetic"]["concavities"]["iqr"] == 5
     assert "![pca](pca.png)" in text
+
+
+def test_fit_writes_weights_that_sample_takes(tmp_path: Path) -> None:
+    said = run("shapes", "fit", "--out", tmp_path, "-n", 120)
+    assert "% of the drawn masks are kept" in said
+    out = tmp_path / "masks.npz"
+    weights = tmp_path / "fragment_gap.safetensors"
+    run(
+        "shapes", "sample", "--out", out, "--generator", "gap", "--weights", weights, "-n", 3,
+        "--workers", 1,
+    )  # fmt: skip
+    assert 0.4 < np.load(out)["masks"].mean() < 0.9
 
 
 def test_validate_a_folder_against_itself_finds_no_difference(tmp_path: Path, real: Path) -> None:

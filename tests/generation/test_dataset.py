@@ -35,7 +35,7 @@ def test_presets_are_the_published_sizes() -> None:
     sizes = {name: (str(p.grid), p.grid.rows * p.piece_px) for name, p in PRESETS.items()}
     assert sizes == {"gap-3": ("3x3", 384), "gap-5": ("5x5", 640)}
     assert {(p.erosion, p.splits, p.compression) for p in PRESETS.values()} == {
-        ("vae", "70/15/15", "gzip")
+        ("gap", "70/15/15", "gzip")
     }
 
 

@@ -6,12 +6,16 @@ from hypothesis import given
 from hypothesis.extra.numpy import arrays
 from skimage import measure
 
-from puzzleflow.generation.geometry import outline
+from puzzleflow.generation.fragments import fragment_generator
+from puzzleflow.generation.geometry import concavities, outline, shape_features, vertices
 from puzzleflow.generation.quick_geometry import (
     edge_features,
+    hull_features,
     quick_outline,
     quick_perimeter,
+    quick_vertices,
     size_features,
+    steady_concavities,
 )
 
 BOOLS = arrays(bool, (9, 11)).filter(lambda mask: mask.any())
@@ -43,3 +47,32 @@ def test_one_pixel_by_hand() -> None:
 def test_edge_features_of_a_square() -> None:
     mask = np.ones((128, 128), dtype=bool)
     assert edge_features(mask, size_features(mask)).tolist() == [16384, 508, 4, 0]
+
+
+def test_hull_features_of_a_square() -> None:
+    mask = np.zeros((128, 128), dtype=bool)
+    mask[10:110, 20:120] = True
+    area, perimeter, solidity, corners, bends = hull_features(mask, size_features(mask))
+    assert (area, perimeter, corners, bends) == (10_000, 396, 4, 0)
+    assert solidity == pytest.approx(1, abs=2e-3)  # the border cuts the four corner pixels
+
+
+def test_hull_features_agree_with_the_reported_ones() -> None:
+    masks = fragment_generator("outline").masks(range(12))
+    quick = np.array([hull_features(mask, size_features(mask)) for mask in masks])
+    slow = np.array([shape_features(mask) for mask in masks])
+    assert quick[:, :2] == pytest.approx(slow[:, :2])
+    assert quick[:, 2] == pytest.approx(slow[:, 3], rel=0.01)
+    borders = [quick_outline(mask) for mask in masks]
+    for border, (_, perimeter) in zip(borders, quick[:, :2], strict=True):
+        assert quick_vertices(border, perimeter) == vertices(border, perimeter)
+
+
+def test_steady_concavities_do_not_care_where_the_border_begins() -> None:
+    mask = fragment_generator("outline").masks([8])[0]
+    border = quick_outline(mask)
+    starts = range(0, len(border), 7)
+    plain = [concavities(np.roll(border, start, axis=0)) for start in starts]
+    steady = [steady_concavities(np.roll(border, start, axis=0)) for start in starts]
+    assert np.std(steady) < np.std(plain) / 1.5
+    assert np.mean(steady) == pytest.approx(np.mean(plain), abs=1)

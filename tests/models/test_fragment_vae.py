@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,16 @@ def test_decoder_file_gives_the_same_decoder(tmp_path: Path) -> None:
     with torch.inference_mode():
         assert torch.allclose(decoder(latent), model.decoder(latent), atol=2e-2)
     assert not decoder.training
+
+
+def test_relu_before_batch_norm_is_stored_with_the_weights(tmp_path: Path) -> None:
+    model = FragmentVAE(replace(SMALL, relu_first=True)).eval()
+    kinds = [type(layer) for layer in model.encoder.convolutions][:4]
+    assert kinds == [nn.Conv2d, nn.ReLU, nn.BatchNorm2d, nn.Dropout]
+    save_decoder(tmp_path / "d", model, {})
+    decoder = load_decoder(tmp_path / "d")
+    assert decoder.config.relu_first
+    assert isinstance(decoder.convolutions[1], nn.ReLU)
 
 
 def test_other_weights_are_refused(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ def generate(
     preset: str = typer.Option("gap-3", help="gap-3 (3x3, 384 px) or gap-5 (5x5, 640 px)."),
     grid: str | None = typer.Option(None, metavar="RxC", help="Rows x columns, e.g. 4x6."),
     piece_px: int | None = typer.Option(None, help="Pixels of a piece's side.  [preset: 128]"),
-    erosion: str = typer.Option(
-        "vae",
-        help="vae, another fragment generator, outlines:PATH, fixed:PX, linear or none; "
-        "NAME:shrink=K moves outlines inward by K % of the side.",
+    erosion: str | None = typer.Option(
+        None,
+        help="gap, vae, another fragment generator, outlines:PATH, fixed:PX, linear or none; "
+        "NAME:shrink=K moves outlines inward by K % of the side.  [preset: gap]",
     ),
     seed: int = typer.Option(0, help="The same seed and pictures give the same files."),
     splits: str = typer.Option("70/15/15", help="Shares of train/val/test."),
@@ -63,7 +63,7 @@ def generate(
     request = replace(
         request,
         piece_px=request.piece_px if piece_px is None else piece_px,
-        erosion=erosion_model(erosion).name,
+        erosion=erosion_model(request.erosion if erosion is None else erosion).name,
         seed=seed,
         splits=splits,
         limit=limit,

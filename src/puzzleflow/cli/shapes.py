@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     """Add the ``shapes`` group."""
     group = typer.Typer(help="Fragment shapes: train, sample and validate generators.")
     group.command("train")(train)
+    group.command("fit")(fit)
     group.command("sample")(sample)
     group.command("validate")(validate)
     app.add_typer(group, name="shapes")
@@ -29,6 +30,9 @@ def train(
     resume: bool = typer.Option(False, help="Go on with the run in OUT."),
     epochs: int = typer.Option(300, help="vae: stop at the latest after so many."),
     patience: int = typer.Option(15, help="vae: stop after so many without improvement."),
+    relu_first: bool = typer.Option(
+        False, help="vae: ReLU before BatchNorm, in the order in which the paper lists them."
+    ),
     seed: int = typer.Option(0, help="Split, first weights and order."),
     threads: int = typer.Option(0, help="Threads of a VAE run; 0 leaves it to torch."),
     device: str = typer.Option("cpu", help="vae: cpu, cuda, mps or auto."),
@@ -53,14 +57,18 @@ def train(
     from puzzleflow.cli._training import fabric_for
     from puzzleflow.evaluation.charts import draw_losses
     from puzzleflow.lock import locked
+    from puzzleflow.models.fragment_vae import FragmentVAEConfig
     from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
 
     if threads > 0:
         torch.set_num_threads(threads)
     recipe = FragmentTraining(max_epochs=epochs, patience=patience, seed=seed)
+    shape = FragmentVAEConfig(relu_first=relu_first)
     fabric = fabric_for(device, mixed=False)
     with locked(out):
-        run = FragmentRun(out, folder.masks, folder.names, recipe, resume=resume, fabric=fabric)
+        run = FragmentRun(
+            out, folder.masks, folder.names, recipe, shape, resume=resume, fabric=fabric
+        )
         parts = (run.split.train, run.split.validation, run.split.test)
         typer.echo("masks: {} to train, {} to choose, {} held out".format(*map(len, parts)))
 
@@ -80,11 +88,25 @@ def train(
     )
 
 
+def fit(
+    out: Path = typer.Option(..., help="Folder for the weights."),
+    seed: int = typer.Option(0, min=0, help="Of the masks that are drawn to fit."),
+    count: int = typer.Option(2000, "-n", "--count", min=100, help="How many."),
+) -> None:
+    """Fit the generator gap to the paper's table of generated fragments; it needs no masks."""
+    from puzzleflow.generation.outline_fragments import OutlineFragments
+    from puzzleflow.training.gap_fit import GapFit, fit_gap_run
+
+    settings = GapFit(draws=count, seed=seed)
+    path, share = fit_gap_run(out, OutlineFragments().model, fit=settings)
+    typer.echo(f"{path}: {100 * share:.0f} % of the drawn masks are kept")
+
+
 def sample(
     out: Path = typer.Option(..., help="New folder of PNGs, or a file that ends in .npz."),
     count: int = typer.Option(1000, "-n", "--count", min=1, help="Number of masks."),
     seed: int = typer.Option(0, min=0, help="The same seed gives the same masks."),
-    generator: str = typer.Option("vae", help="vae (the paper's) or outline."),
+    generator: str = typer.Option("vae", help="vae (the paper's), outline, gap, ..."),
     weights: Path | None = typer.Option(None, help="Weights other than the bundled ones."),
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
 ) -> None:
@@ -113,7 +135,7 @@ def validate(
     real: Path = typer.Option(..., help="Real masks: a folder or .npz."),
     generated: Path | None = typer.Option(None, help="Generated masks to judge: a folder or .npz."),
     generator: list[str] = typer.Option(
-        ["vae", "outline"], help="Without --generated: generators to draw from."
+        ["vae", "outline", "gap"], help="Without --generated: generators to draw from."
     ),
     out: Path = typer.Option(Path("shapes_validation"), help="Folder of the report."),
     part: str = typer.Option(
@@ -124,11 +146,16 @@ def validate(
     split_seed: int = typer.Option(0, help="Of the split; the bundled weights used 0."),
     workers: int = typer.Option(-1, help="Processes that draw; -1 takes every core."),
 ) -> None:
-    """Compare generated with real outlines: tables, distances, figures."""
+    """Compare generated with real outlines and with the paper's: tables, distances, figures."""
     import numpy as np
 
     from puzzleflow.core.errors import UnknownName
-    from puzzleflow.evaluation.shape_report import as_json, validate_shapes, write_shape_report
+    from puzzleflow.evaluation.shape_report import (
+        as_json,
+        paper_table,
+        validate_shapes,
+        write_shape_report,
+    )
     from puzzleflow.generation.sampling import sample_masks
     from puzzleflow.training.mask_split import split_masks
 
@@ -163,6 +190,12 @@ def validate(
         typer.echo(f"{name}: difference of means, KS distance")
         for feature, row in group["features"].items():
             typer.echo(f"  {feature:13} {row['difference_percent']:+6.1f} %  {row['ks']:.3f}")
+    typer.echo("beside the paper's (mean ± sd)")
+    rows = paper_table(report)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo(f"  {line.rstrip()}")
     typer.echo(f"{out / 'validation.md'}")
 
 

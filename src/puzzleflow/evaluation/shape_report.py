@@ -27,6 +27,7 @@ from puzzleflow.generation.fidelity import (
     summarise,
 )
 from puzzleflow.generation.geometry import EDGE_FEATURES, FEATURES, feature_table
+from puzzleflow.generation.published_shapes import REAL, SYNTHETIC
 from puzzleflow.pages import render
 from puzzleflow.pictures import write_picture
 
@@ -98,6 +99,10 @@ def write_shape_report(
 def as_json(report: ShapeReport) -> dict[str, Any]:
     """Plain numbers only."""
     return {
+        "paper": {
+            name: {feature: asdict(row) for feature, row in rows.items()}
+            for name, rows in (("real", REAL), ("synthetic", SYNTHETIC))
+        },
         "real": {
             "name": report.real_name,
             "count": len(report.real_table),
@@ -128,6 +133,31 @@ def _quantiles(values: NDArray[np.float64] | None) -> dict[str, float] | None:
     return {name: float(np.percentile(values, mark)) for name, mark in marks.items()}
 
 
+def paper_table(report: ShapeReport) -> list[list[str]]:
+    """The paper's mean ± sd, real and synthetic, beside ours; the first row is the heading.
+
+    A generated cell ends with its differences from the paper's synthetic mean and sd.
+    """
+    rows = [["feature", "paper real", "paper synthetic", "real", *report.groups]]
+    for feature in FEATURES:
+        wanted = SYNTHETIC[feature]
+        cells = [_spread_of(row) for row in (REAL[feature], wanted, report.real_summary[feature])]
+        for group in report.groups.values():
+            found = group.summary[feature]
+            mean, sd = 100 * (found.mean / wanted.mean - 1), 100 * (found.sd / wanted.sd - 1)
+            cells.append(f"{_spread_of(found)} ({mean:+.1f} %, {sd:+.0f} %)")
+        rows.append([feature, *cells])
+    return rows
+
+
+def _spread_of(row: Summary) -> str:
+    return f"{_number(row.mean)} ± {_number(row.sd)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def as_markdown(report: ShapeReport, figures: list[str], notes: Mapping[str, Any]) -> str:
     """The paper's table, then what the paper lacks."""
     return render(
@@ -136,7 +166,8 @@ def as_markdown(report: ShapeReport, figures: list[str], notes: Mapping[str, Any
         notes=notes,
         features=FEATURES,
         edge_features=EDGE_FEATURES,
-        number=lambda value: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}",
+        number=_number,
+        paper=paper_table(report),
         quantiles=_quantiles,
         figures={Path(figure).stem: figure for figure in figures},
     )

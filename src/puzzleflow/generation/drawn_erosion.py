@@ -78,6 +78,7 @@ def generated(name: str) -> GeneratedErosion:
     return GeneratedErosion(name, fragment_generator(name))
 
 
+gap = partial(generated, "gap")
 outline = partial(generated, "outline")
 vae = partial(generated, "vae")
 vae_prior = partial(generated, "vae-prior")

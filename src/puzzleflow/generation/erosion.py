@@ -30,6 +30,7 @@ EROSIONS = Registry(
     group="puzzleflow.erosions",
     builtin={
         "fixed": "puzzleflow.generation.straight_erosion:FixedErosion",
+        "gap": "puzzleflow.generation.drawn_erosion:gap",
         "linear": "puzzleflow.generation.straight_erosion:LinearErosion",
         "none": "puzzleflow.generation.straight_erosion:NoErosion",
         "outline": "puzzleflow.generation.drawn_erosion:outline",

@@ -19,6 +19,7 @@ FRAGMENTS = Registry(
     what="fragment generator",
     group="puzzleflow.fragments",
     builtin={
+        "gap": "puzzleflow.generation.gap_fragments:GapFragments",
         "outline": "puzzleflow.generation.outline_fragments:OutlineFragments",
         "vae": "puzzleflow.generation.vae_fragments:VAEFragments",
         "vae-prior": "puzzleflow.generation.vae_fragments:PriorFragments",

@@ -29,7 +29,8 @@ def threshold(probabilities: FloatArray, level: float = THRESHOLD) -> BoolArray:
 
 def fill_holes(mask: BoolArray) -> BoolArray:
     """Background that cannot be reached from the border becomes material."""
-    return np.asarray(ndimage.binary_fill_holes(mask))
+    labels, count = ndimage.label(~np.pad(mask, 1))  # over edges; the first is the outside
+    return np.asarray(labels != 1)[1:-1, 1:-1] if count > 1 else mask.copy()
 
 
 def largest_component(mask: BoolArray) -> BoolArray:

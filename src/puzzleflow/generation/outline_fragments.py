@@ -36,11 +36,14 @@ class OutlineFragments:
         return masks
 
     def _draw(self, seeds: list[int], attempt: int) -> BoolArray:
-        return np.stack([self._one(child_rng(seed, "outline", attempt)) for seed in seeds])
+        return np.stack([self._one(child_rng(seed, self.name, attempt)) for seed in seeds])
+
+    def _mask(self, rng: np.random.Generator) -> BoolArray:
+        return mask_of(self.model.draw(rng))
 
     def _one(self, rng: np.random.Generator) -> BoolArray:
         for _ in range(MAX_DRAWS):
-            mask = mask_of(self.model.draw(rng))
+            mask = self._mask(rng)
             if is_degenerate(mask) or self.thinning.keeps(mask, rng):
                 return mask  # a degenerate one is rejected and counted by the caller
             self.thinned += 1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from puzzleflow.core.errors import FormatError
 from puzzleflow.generation.outlines import POINTS, Curve
-from puzzleflow.generation.thinning import Ratio, Thinning
+from puzzleflow.generation.thinning import Thinning
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -26,7 +26,7 @@ Complexes = NDArray[np.complex128]
 KIND = "outline_model"
 COARSE = 12  # harmonics that the mixture draws
 BANDS = ((13, 24), (25, 52), (53, 110), (111, 255))  # first and last harmonic
-_RATIO = ("shift", "scale", "weights", "level")
+_ARRAYS = ("weights", "means", "factors", "gains", "envelopes")  # stored as they are
 ENVELOPE = 40  # harmonics of the envelope
 
 
@@ -43,11 +43,19 @@ class OutlineModel:
 
     def draw(self, rng: np.random.Generator) -> Curve:
         """One curve."""
+        coarse, roughness = self.numbers(rng)
+        return self.curve(coarse, roughness, rng)
+
+    def numbers(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Coarse numbers (D - B,) and log roughnesses (B,) of one curve, from the mixture."""
         part = int(np.searchsorted(np.cumsum(self.weights), rng.random() * self.weights.sum()))
         part = min(part, len(self.weights) - 1)
         normal = rng.standard_normal(self.means.shape[1])
         vector = self.means[part] + self.factors[part] @ normal  # (D,)
-        coarse, roughness = vector[: -len(BANDS)], vector[-len(BANDS) :]
+        return vector[: -len(BANDS)], vector[-len(BANDS) :]
+
+    def curve(self, coarse: Floats, roughness: Floats, rng: np.random.Generator) -> Curve:
+        """The coarse curve with rough bands drawn onto it."""
         curve = from_harmonics(coarse_harmonics(coarse))  # (2, POINTS)
         envelope = self.envelope(rng)  # (B, POINTS)
         for band, field in enumerate(self.field(rng)):
@@ -114,15 +122,10 @@ def save_outline_model(
     from puzzleflow.models.checkpoint import save_weights
 
     arrays = {
-        "weights": model.weights,
-        "means": model.means,
-        "factors": model.factors,
         "fields": np.stack([model.fields.real, model.fields.imag]),
-        "gains": model.gains,
-        "envelopes": model.envelopes,
+        **{name: vars(model)[name] for name in _ARRAYS},
+        **thinning.arrays(),
     }
-    for step, ratio in (("size", thinning.size), ("edge", thinning.edge)):
-        arrays |= {f"{step}_{name}": np.atleast_1d(vars(ratio)[name]) for name in _RATIO}
     tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
     config = {"kind": KIND, "coarse": COARSE, "bands": BANDS, "training": training}
     save_weights(path, tensors, config)
@@ -138,13 +141,8 @@ def load_outline_model(path: str | Path) -> tuple[OutlineModel, Thinning]:
         raise FormatError(f"{path}: weights of {kind!r}, expected a fitted {KIND!r} with {BANDS}")
     try:
         arrays = {name: tensor.double().numpy() for name, tensor in tensors.items()}
-        real, imaginary = arrays.pop("fields")
-        thinning = Thinning(_pop_ratio(arrays, "size"), _pop_ratio(arrays, "edge"))
-        return OutlineModel(fields=real + 1j * imaginary, **arrays), thinning
+        real, imaginary = arrays["fields"]
+        plain = {name: arrays[name] for name in _ARRAYS}
+        return OutlineModel(fields=real + 1j * imaginary, **plain), Thinning.of_arrays(arrays)
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{path}: not the arrays of an outline model ({error})") from error
-
-
-def _pop_ratio(arrays: dict[str, Any], step: str) -> Ratio:
-    shift, scale, weights, level = (arrays.pop(f"{step}_{name}") for name in _RATIO)
-    return Ratio(shift, scale, weights, float(level[0]))

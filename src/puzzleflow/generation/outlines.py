@@ -48,17 +48,36 @@ def curve_of(mask: BoolArray) -> Curve:
 
 def mask_of(curve: Curve) -> BoolArray:
     """(128, 128) bool: the curve filled, its bounding box stretched to the square."""
-    points = np.exp(curve[0] + 1j * (curve[1] + CIRCLE))
-    rows, cols = (_stretch(axis) for axis in (points.imag, points.real))
-    return fill_frame(largest_component(fill_holes(fill_polygon(rows, cols, MASK_PX))))
+    return fill_frame(framed_mask(curve, MASK_PX, MASK_PX))
 
 
-def _stretch(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From the first pixel's outer border to the last one's."""
+def filled_share(curve: Curve) -> float:
+    """The area that a curve encloses, of its bounding box."""
+    points = _points(curve)
+    enclosed = abs(float(np.sum((points.conj() * np.roll(points, -1)).imag))) / 2
+    return enclosed / float(np.ptp(points.real) * np.ptp(points.imag))
+
+
+def framed_mask(curve: Curve, height_px: float, width_px: float) -> BoolArray:
+    """(128, 128) bool: the curve filled, its box stretched to this size about the middle."""
+    points = _points(curve)
+    rows, cols = _stretch(points.imag, height_px), _stretch(points.real, width_px)
+    return largest_component(fill_holes(fill_polygon(rows, cols, MASK_PX)))
+
+
+def _points(curve: Curve) -> NDArray[np.complex128]:
+    """(POINTS,) column + i · row about the centroid."""
+    points: NDArray[np.complex128] = np.exp(curve[0] + 1j * (curve[1] + CIRCLE))
+    return points
+
+
+def _stretch(values: NDArray[np.float64], side_px: float) -> NDArray[np.float64]:
+    """Onto ``side_px`` about the middle, whole: from the first pixel's outer border."""
     low, high = values.min(), values.max()
     if high - low < 1e-9:
         return np.zeros_like(values)
-    stretched: NDArray[np.float64] = (values - low) / (high - low) * MASK_PX - 0.5
+    margin = (MASK_PX - side_px) / 2
+    stretched: NDArray[np.float64] = (values - low) / (high - low) * side_px + margin - 0.5
     return stretched
 
 

@@ -78,8 +78,8 @@ class Request:
 
 
 PRESETS = {
-    "gap-3": Request(name="gap-3", grid=Grid(3, 3), piece_px=128),
-    "gap-5": Request(name="gap-5", grid=Grid(5, 5), piece_px=128),
+    "gap-3": Request(name="gap-3", grid=Grid(3, 3), piece_px=128, erosion="gap"),
+    "gap-5": Request(name="gap-5", grid=Grid(5, 5), piece_px=128, erosion="gap"),
 }
 
 

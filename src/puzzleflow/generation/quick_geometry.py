@@ -1,16 +1,28 @@
-"""Perimeter and border of a mask fast enough to judge every drawn outline.
+"""Features of a mask fast enough to judge every drawn outline.
 
-Both equal scikit-image's (the border up to where it begins), at a tenth of the
-time; the features that reports state are measured by ``geometry`` itself.
+Perimeter and border equal scikit-image's (the border up to where it begins) at a
+tenth of the time, vertices but for ties; the hull's area is a polygon's and no
+count of pixels. What reports state is measured by ``geometry`` itself.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
 
 from puzzleflow.core.types import BoolArray
-from puzzleflow.generation.geometry import concavities, vertices
+from puzzleflow.generation.geometry import (
+    CURVATURE_POINTS,
+    CURVATURE_THRESHOLD,
+    VERTEX_TOLERANCE,
+    concavities,
+    curvature,
+    resample,
+    vertices,
+)
+
+PHASES = 4
 
 # what a border pixel adds, by 1 + 2 * edge neighbours + 10 * corner neighbours on the border
 _LENGTHS = np.zeros(50)
@@ -82,6 +94,42 @@ def _walks(following: list[int]) -> list[list[int]]:
     return walks
 
 
+def quick_vertices(border: NDArray[np.float64], perimeter: float) -> int:
+    """``geometry.vertices``: Douglas-Peucker from the border's first point and back to it."""
+    limit = (VERTEX_TOLERANCE * perimeter) ** 2
+    points = border[:, 1] + 1j * border[:, 0]
+    points = np.append(points, points[:1])  # (K + 1,) closed
+    open_parts, corners = [(0, len(points) - 1)], 1
+    while open_parts:
+        first, last = open_parts.pop()
+        if last - first < 2:
+            continue
+        away, along = points[first + 1 : last] - points[first], points[last] - points[first]
+        square = along.real**2 + along.imag**2
+        if square > 0:  # to the nearest point of the chord, in chords
+            away = away * (along.conjugate() / square)
+            away -= np.minimum(np.maximum(away.real, 0), 1)
+        distances = (away.real**2 + away.imag**2) * (square or 1.0)
+        farthest = int(distances.argmax())
+        if distances[farthest] > limit:
+            corner = first + 1 + farthest
+            corners += 1
+            open_parts += [(first, corner), (corner, last)]
+    return corners
+
+
+def quick_solidity(border: NDArray[np.float64], area: float) -> float:
+    """Area over that of the border's convex hull."""
+    return area / float(ConvexHull(border).volume)  # in the plane the volume is the area
+
+
+def steady_concavities(border: NDArray[np.float64]) -> float:
+    """``geometry.concavities``, averaged over where along the border the points begin."""
+    points = resample(border, PHASES * CURVATURE_POINTS)
+    bends = [curvature(points[phase::PHASES]) < -CURVATURE_THRESHOLD for phase in range(PHASES)]
+    return float(np.sum(bends)) / PHASES
+
+
 def size_features(mask: BoolArray) -> NDArray[np.float64]:
     """Area and perimeter."""
     return np.array([float(mask.sum()), quick_perimeter(mask)])
@@ -91,3 +139,12 @@ def edge_features(mask: BoolArray, size: NDArray[np.float64]) -> NDArray[np.floa
     """Area and perimeter as given, vertices and concavities."""
     border = quick_outline(mask)
     return np.array([*size, vertices(border, float(size[1])), concavities(border)])
+
+
+def hull_features(mask: BoolArray, size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Area and perimeter as given, solidity, vertices and steady concavities."""
+    area, perimeter = float(size[0]), float(size[1])
+    border = quick_outline(mask)
+    solidity = quick_solidity(border, area)
+    corners = quick_vertices(border, perimeter)
+    return np.array([area, perimeter, solidity, corners, steady_concavities(border)])

@@ -7,7 +7,9 @@ makes the kept ones follow the real density, as far as drawn ones reach.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,9 @@ from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.quick_geometry import edge_features, size_features
 
 Floats = NDArray[np.float64]
+Further = Callable[[BoolArray, Floats], Floats]  # mask, area and perimeter → all features
+
+_ARRAYS = ("shift", "scale", "weights", "level")
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,7 @@ class Ratio:
     scale: Floats  # (F,)
     weights: Floats  # (1 + F + F (F + 1) / 2,) constant, linear and quadratic terms
     level: float  # the log ratio from which on every mask is kept
+    reach: float = np.inf  # a mask with a feature farther than so many scales is never kept
 
     def log_ratio(self, features: Floats) -> Floats:
         """(..., F) features to (...) log of real over drawn density."""
@@ -33,6 +39,8 @@ class Ratio:
 
     def chance(self, features: Floats) -> float:
         """The probability with which a mask of these (F,) features is kept."""
+        if np.abs((features - self.shift) / self.scale).max() > self.reach:
+            return 0.0
         return float(np.exp(min(0.0, float(self.log_ratio(features)) - self.level)))
 
 
@@ -42,6 +50,27 @@ class Thinning:
 
     size: Ratio
     edge: Ratio
+    further: Further = edge_features
+
+    def arrays(self) -> dict[str, Floats]:
+        """Both ratios under the names that ``of_arrays`` reads."""
+        steps = (("size", self.size), ("edge", self.edge))
+        return {
+            f"{step}_{name}": np.atleast_1d(vars(ratio)[name])
+            for step, ratio in steps
+            for name in _ARRAYS
+        }
+
+    @classmethod
+    def of_arrays(
+        cls, arrays: Mapping[str, Any], further: Further = edge_features, reach: float = np.inf
+    ) -> Thinning:
+        """What ``arrays`` gave; a missing one is a ``KeyError``."""
+        ratios = []
+        for step in ("size", "edge"):
+            shift, scale, weights, level = (arrays[f"{step}_{name}"] for name in _ARRAYS)
+            ratios.append(Ratio(shift, scale, weights, float(level[0]), reach))
+        return cls(ratios[0], ratios[1], further)
 
     def keeps(self, mask: BoolArray, rng: np.random.Generator) -> bool:
         """Whether this mask stays; two numbers are drawn whatever the answer."""
@@ -49,7 +78,7 @@ class Thinning:
         size = size_features(mask)
         if first >= self.size.chance(size):
             return False
-        return bool(second < self.edge.chance(edge_features(mask, size)))
+        return bool(second < self.edge.chance(self.further(mask, size)))
 
 
 def terms(scaled: Floats) -> Floats:

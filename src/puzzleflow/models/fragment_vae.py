@@ -24,12 +24,16 @@ DECODER_KIND = "fragment_vae_decoder"
 
 @dataclass(frozen=True)
 class FragmentVAEConfig:
-    """The published architecture; other widths serve tests."""
+    """The published architecture; other widths serve tests.
+
+    relu_first  ReLU before BatchNorm, in the order in which the supplement lists them
+    """
 
     channels: tuple[int, ...] = (32, 64, 128, 256)
     latent: int = 64
     dropout: float = 0.3
     mask_px: int = MASK_PX
+    relu_first: bool = False
 
     @property
     def coarse_px(self) -> int:
@@ -52,8 +56,7 @@ class MaskEncoder(nn.Module):
         for width in config.channels:
             layers += [
                 nn.Conv2d(before, width, kernel_size=3, stride=2, padding=1),
-                nn.BatchNorm2d(width),
-                nn.ReLU(),
+                *_activation(width, config),
                 nn.Dropout(config.dropout),
             ]
             before = width
@@ -77,7 +80,7 @@ class MaskDecoder(nn.Module):
         widths = [*reversed(config.channels), 1]
         layers: list[nn.Module] = []
         for before, width in pairwise(widths[:-1]):
-            layers += [_doubling(before, width), nn.BatchNorm2d(width), nn.ReLU()]
+            layers += [_doubling(before, width), *_activation(width, config)]
         layers.append(_doubling(widths[-2], 1))
         self.convolutions = nn.Sequential(*layers)
         # where the training masks lie in latent space: mean + factor @ N(0, I)
@@ -92,6 +95,11 @@ class MaskDecoder(nn.Module):
         features = self.expand(latent).unflatten(1, (-1, side, side))  # (B, C, 8, 8)
         logits: Tensor = self.convolutions(features)  # (B, 1, H, W)
         return logits
+
+
+def _activation(width: int, config: FragmentVAEConfig) -> list[nn.Module]:
+    layers: list[nn.Module] = [nn.BatchNorm2d(width), nn.ReLU()]
+    return layers[::-1] if config.relu_first else layers
 
 
 def _doubling(before: int, width: int) -> nn.ConvTranspose2d:
@@ -117,8 +125,8 @@ class FragmentVAE(nn.Module):
     def fit_latents(self, masks: Tensor, batch: int = 64) -> None:
         """Set the decoder's latent Gaussian to the aggregate posterior of (N, 1, H, W) masks.
 
-        At the published number of steps the codes of real masks fill only a
-        part of N(0, I), and draws from the rest decode to torn blobs.
+        The codes of real masks are wider than N(0, I) in most directions and
+        not centred, so draws from N(0, I) miss many of them (see the model card).
         """
         self.eval()
         encoded = [self.encoder(part) for part in torch.split(masks, batch)]

@@ -52,12 +52,14 @@ class GeneticSolver:
 
     compatibility  "border" is the paper's reading, "alpha" the one for irregular pieces
     crossover      "pmx" or "kernel"
+    mutation_rate  of each of the three mutations ("pmx" only)
     """
 
     compatibility: str = "border"
     crossover: str = "pmx"
     population: int = 100
     max_generations: int = 1000
+    mutation_rate: float = 0.01
 
     def __post_init__(self) -> None:
         check_compatibility(self.compatibility)
@@ -71,7 +73,12 @@ class GeneticSolver:
         return f"genetic{kernel}{compatibility}"
 
     def prepare(self, puzzle: Puzzle) -> SeamSession:
-        evolution = Evolution(self.crossover, self.population, self.max_generations)
+        evolution = Evolution(
+            self.crossover,
+            self.population,
+            self.max_generations,
+            mutation_rate=self.mutation_rate,
+        )
         lay_out = partial(genetic_layout, evolution=evolution)
         return prepare_seams(self.name, self.compatibility, puzzle, lay_out)
 
