@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.assignment import as_permutation
+from puzzleflow.core.ceiling import check_puzzle
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
-from puzzleflow.files import read_json, write_json, write_text
+from puzzleflow.files import read_json, read_regular, read_table, write_json, write_text
 from puzzleflow.generation.builder import cut_pieces, make_canvas, mask_seeds
 from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint, split_shrink
 from puzzleflow.pictures import read_picture
@@ -156,7 +157,7 @@ def pieces_crc(pieces: ByteArray) -> str:
 def read_checked(path: Path, sha256: str) -> bytes:
     """The file, provided that it is the one with this checksum."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}; the recipe needs it") from error
     if hashlib.sha256(content).hexdigest() != sha256:
@@ -207,6 +208,8 @@ def read_recipe(folder: Path) -> Recipe:
     piece_px = _field(head, "piece_px", int, path)
     if not 1 <= piece_px <= 8192:
         raise FormatError(f"{path}: piece_px {str(piece_px)[:20]} is no sensible piece size")
+    with naming(path):
+        check_puzzle(grid.num_pieces, piece_px, piece_px)
     return Recipe(
         grid=grid,
         piece_px=piece_px,
@@ -227,14 +230,11 @@ def _field(head: dict[str, Any], key: str, kind: type, path: Path) -> Any:
 
 
 def _read_rows(path: Path, grid: Grid) -> Iterable[RecipeRow]:
-    try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{path}: cannot read the puzzles of the recipe ({error})") from error
+    lines = read_table(path)
     if not lines or tuple(lines[0]) != COLUMNS:
         raise FormatError(f"{path}: expected the columns {', '.join(COLUMNS)}")
-    for line, fields in enumerate(lines[1:], start=2):
-        with naming(f"{path}, line {line}"):
+    for number, fields in enumerate(lines[1:]):
+        with naming(f"{path}, puzzle {number}"):
             yield _read_row(fields, grid)
 
 
@@ -304,6 +304,11 @@ class RecipeSource(PuzzleSource):
         row = self.recipe.rows[index]
         with naming(self.path / "recipe.json"):
             pieces = self.recipe.renderer(self.path, self._images).pieces(row)
+        if row.crc32 not in ("", found := pieces_crc(pieces)):
+            raise FormatError(
+                f"{self.path / 'puzzles.csv'}: puzzle {index} ({row.picture}) comes out otherwise "
+                f"than when the recipe was made (CRC-32 {found}, not {row.crc32[:20]})"
+            )
         truth = np.array(row.position_of, dtype=np.int64)
         return Puzzle(pieces, self.grid, truth=truth, puzzle_id=row.picture)
 

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.canvas import UNPLACED
-from puzzleflow.core.cells import MAX_PIXELS, equal_cells
+from puzzleflow.core.ceiling import ceiling_bytes
+from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
@@ -96,7 +97,7 @@ class FolderSource(PuzzleSource):
 
     def read(self, index: int) -> Puzzle:
         folder, layout = self.folders[index], self._layouts(index)
-        left = MAX_PIXELS
+        left = ceiling_bytes() // 4  # pixels, of all pictures together
         pieces = []
         for name in layout.names:
             pieces.append(read_picture(folder / name, "RGBA", max_pixels=left))

@@ -14,6 +14,7 @@ The label files and the metadata may be missing. :class:`GapSource` reads,
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puzzleflow.core.assignment import as_permutation, as_permutations, whole_numbers
+from puzzleflow.core.ceiling import check_bytes, check_puzzle
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
@@ -41,9 +43,6 @@ from puzzleflow.storage.gap_writer import (
 from puzzleflow.storage.source import PuzzleSource
 
 __all__ = ["GapSource", "write_gap_split"]
-
-MAX_PUZZLE_BYTES = 1 << 30
-MAX_LABELS = 1 << 27
 
 
 class _Open(NamedTuple):
@@ -122,7 +121,7 @@ class GapSource(PuzzleSource):
             file = hdf5.open_file(path)
             try:
                 dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, "puzzles"))
-                with hdf5.reading(path):
+                with hdf5.reading(path), naming(path):
                     _check_puzzles(dataset, path)
             except BaseException:
                 file.close()
@@ -162,12 +161,14 @@ class GapSource(PuzzleSource):
 
     def _read_labels(self, path: Path) -> NDArray[Any]:
         as_coordinates = path.name == COORDINATES
-        values = _read_whole(path, "labels")
         shape = (
             (len(self), self._num_pieces, 2) if as_coordinates else (len(self), self._num_pieces)
         )
-        if values.shape != shape:
-            raise FormatError(f"{path}: expected labels of shape {shape}, got {values.shape}")
+        with hdf5.open_file(path) as file:
+            dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, "labels"))
+            if dataset.shape != shape:
+                raise FormatError(f"{path}: expected labels of shape {shape}, got {dataset.shape}")
+            values = hdf5.read_whole(dataset, path)
         with naming(path):
             values = whole_numbers(values)
         if not as_coordinates:
@@ -201,6 +202,7 @@ class GapSource(PuzzleSource):
             dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, "reference"))
             if dataset.ndim != 4 or len(dataset) != len(self) or dataset.dtype != np.uint8:
                 raise FormatError(f"{path}: expected uint8 (M, H, W, 3), got {dataset.shape}")
+            check_bytes(math.prod(dataset.shape[1:]), f"{path}: a picture of {dataset.shape[1:]}")
             with hdf5.reading(path):
                 picture: ByteArray = dataset[self._checked(index)]
         return picture
@@ -232,14 +234,4 @@ def _check_puzzles(dataset: h5py.Dataset, path: Path) -> None:
         )
     if 0 in shape:
         raise InputError(f"{path}: holds no puzzles (shape {shape})")
-    if int(np.prod(shape[1:], dtype=object)) > MAX_PUZZLE_BYTES:
-        raise FormatError(f"{path}: puzzles of shape {shape[1:]} are too large")
-
-
-def _read_whole(path: Path, key: str) -> NDArray[Any]:
-    with hdf5.open_file(path) as file:
-        dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, key))
-        with hdf5.reading(path):
-            if int(np.prod(dataset.shape, dtype=object)) > MAX_LABELS:
-                raise FormatError(f"{path}: labels of shape {dataset.shape} are too many")
-            return np.asarray(dataset[()])
+    check_puzzle(*map(int, shape[1:4]))

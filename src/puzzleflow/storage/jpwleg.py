@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from puzzleflow.core.ceiling import check_bytes, check_puzzle
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
@@ -31,7 +32,6 @@ from puzzleflow.storage.source import PuzzleSource
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
 _SPLITS = {"train": "train", "valid": "val", "val": "val", "test": "test"}
 _PIECE_PX = 96
-MAX_PICTURE_BYTES = 1 << 30
 
 
 class JpwlegSource(PuzzleSource):
@@ -94,8 +94,8 @@ class JpwlegSource(PuzzleSource):
                 )
             if images.size == 0:
                 raise InputError(f"{self.images_path}: holds no puzzles (shape {images.shape})")
-            if images.size // len(images) > MAX_PICTURE_BYTES:
-                raise FormatError(f"{self.images_path}: pictures {images.shape[1:]} are too large")
+            with naming(self.images_path):
+                check_puzzle(1, *images.shape[1:3])
             self._images_map = images
         return self._images_map
 
@@ -167,6 +167,7 @@ class JpwlegSource(PuzzleSource):
         labels = self._labels
         if labels is None:
             return None
+        check_bytes(4 * labels.size, f"{self.labels_path}: labels of shape {labels.shape}")
         truths = self._decode(np.asarray(labels), 0)  # (M, N)
         if self.centre_free:
             for index, row in enumerate(truths):

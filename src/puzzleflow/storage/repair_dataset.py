@@ -12,7 +12,6 @@ These are no grid puzzles: ``source.fragments(i)`` gives a
 
 from __future__ import annotations
 
-import csv
 import glob
 import math
 import re
@@ -26,7 +25,7 @@ from puzzleflow.core.cells import crop_to_material
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
-from puzzleflow.files import read_json
+from puzzleflow.files import read_json, read_table
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.fragment_set import FragmentSet, centroid, pose_of_corner
 from puzzleflow.storage.source import Source
@@ -173,18 +172,13 @@ def _read_poses(folder: Path) -> dict[str, FloatArray]:
 def _read_table(path: Path) -> dict[str, FloatArray] | None:
     """Rows of ``rpf,x,y,rot``; None if the file has another header."""
     poses: dict[str, FloatArray] = {}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            table = csv.DictReader(stream)
-            if not {"rpf", "x", "y", "rot"} <= set(table.fieldnames or ()):
-                return None
-            for row in table:
-                values = [_number(row[name], path) for name in ("x", "y", "rot")]
-                poses[_stem(row["rpf"] or "")] = np.array(values)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{path}: expected a table rpf,x,y,rot ({error})") from error
+    heading, *lines = read_table(path) or [[]]
+    if not {"rpf", "x", "y", "rot"} <= set(heading):
+        return None
+    for line in filter(None, lines):
+        row = dict(zip(heading, line, strict=False))
+        values = [_number(row.get(name), path) for name in ("x", "y", "rot")]
+        poses[_stem(row.get("rpf", ""))] = np.array(values)
     return poses
 
 
