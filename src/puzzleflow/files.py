@@ -11,7 +11,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -108,6 +108,11 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
+def plain_text(name: str) -> str:
+    """A file name as text that every file takes: bytes that are no UTF-8 become U+FFFD."""
+    return name.encode(errors="surrogateescape").decode(errors="replace")
+
+
 def write_text(path: str | Path, content: str) -> None:
     r"""Write ``content`` as UTF-8, whole or not at all.
 
@@ -153,6 +158,16 @@ def read_table(path: str | Path) -> list[list[str]]:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise FormatError(f"{path}: expected a table in CSV ({error})") from error
+
+
+def format_table(rows: Iterable[Iterable[object]]) -> str:
+    """CSV with LF after each row, every field of which reads back as it was, line ends included."""
+    lines = []
+    for row in rows:
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\r\n").writerow(row)  # quotes both CR and LF
+        lines.append(text.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def read_json(path: str | Path) -> Any:

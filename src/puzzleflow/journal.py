@@ -149,7 +149,7 @@ def check_heading(where: Path, found: object, ours: Mapping[str, Any]) -> None:
 
 def _line(content: Mapping[str, Any]) -> bytes:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode() + b"\n"
+    return text.encode(errors="backslashreplace") + b"\n"  # of a name that is no UTF-8
 
 
 def _parsed(line: bytes) -> Any:

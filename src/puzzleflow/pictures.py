@@ -15,7 +15,7 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import FormatError, InputError, OutputError, PuzzleFlowError
 from puzzleflow.core.types import ByteArray
-from puzzleflow.files import atomic_path, open_regular, write_bytes
+from puzzleflow.files import atomic_path, open_regular, plain_text, write_bytes
 
 MAX_PIXELS = 200_000_000  # larger pictures are refused before they are decoded
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
@@ -199,7 +199,10 @@ def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
 
 
 def list_pictures(folder: str | Path) -> list[Path]:
-    """Picture files below ``folder`` in a fixed order, hidden ones left out."""
+    """Picture files below ``folder`` in a fixed order, hidden ones left out.
+
+    What is made of them tells their names in UTF-8: other names are refused.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -212,4 +215,8 @@ def list_pictures(folder: str | Path) -> list[Path]:
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
         paths = [Path(place, name) for name in names if not name.startswith(".")]
         found += [path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
+    for path in found:
+        name = path.relative_to(folder).as_posix()
+        if plain_text(name) != name:
+            raise InputError(f"{folder}: {name!r}: this file name is not UTF-8; rename the file")
     return sorted(found)

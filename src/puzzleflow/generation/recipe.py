@@ -8,9 +8,7 @@ The pictures stay where they are; their checksums tell whether they are the same
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
 import zlib
 from collections.abc import Iterable, Sequence
@@ -27,7 +25,14 @@ from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermut
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
-from puzzleflow.files import read_json, read_regular, read_table, write_json, write_text
+from puzzleflow.files import (
+    format_table,
+    read_json,
+    read_regular,
+    read_table,
+    write_json,
+    write_text,
+)
 from puzzleflow.generation.builder import cut_pieces, make_canvas, mask_seeds
 from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint, split_shrink
 from puzzleflow.pictures import read_picture
@@ -167,13 +172,11 @@ def read_checked(path: Path, sha256: str) -> bytes:
 
 def write_recipe(folder: Path, recipe: Recipe) -> None:
     """``recipe.json`` and ``puzzles.csv`` in ``folder``; the JSON, which counts, comes last."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in recipe.rows:
-        positions = " ".join(map(str, row.position_of))
-        writer.writerow((row.picture, row.sha256, row.seed, positions, row.crc32))
-    write_text(folder / "puzzles.csv", text.getvalue())
+    rows = [
+        (row.picture, row.sha256, row.seed, " ".join(map(str, row.position_of)), row.crc32)
+        for row in recipe.rows
+    ]
+    write_text(folder / "puzzles.csv", format_table([COLUMNS, *rows]))
     head = {
         "format": FORMAT,
         "version": VERSION,

@@ -23,6 +23,7 @@ from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputErro
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
+from puzzleflow.files import plain_text
 from puzzleflow.pictures import SUFFIXES, natural_key, read_picture, write_picture
 from puzzleflow.storage.layout import (
     SavedLayout,
@@ -114,7 +115,7 @@ class FolderSource(PuzzleSource):
         )
 
     def puzzle_id(self, index: int) -> str:
-        return self._layouts(index).puzzle_id or self.folders[index].name
+        return plain_text(self._layouts(index).puzzle_id or self.folders[index].name)
 
     def pins(self, index: int) -> dict[int, int]:
         layout = self._layouts(index)

@@ -29,7 +29,7 @@ from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermut
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
-from puzzleflow.files import read_json
+from puzzleflow.files import plain_text, read_json
 from puzzleflow.storage import hdf5
 from puzzleflow.storage.arrays import first_bytes
 from puzzleflow.storage.gap_writer import (
@@ -151,7 +151,7 @@ class GapSource(PuzzleSource):
         return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
 
     def puzzle_id(self, index: int) -> str:
-        return f"{self.path.name}/{index}"
+        return plain_text(f"{self.path.name}/{index}")
 
     def labels(self) -> NDArray[Any] | None:
         """(M, N) the labels as they are, not yet proven permutations."""

@@ -26,6 +26,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.files import plain_text
 from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.source import PuzzleSource
 
@@ -150,7 +151,7 @@ class JpwlegSource(PuzzleSource):
         return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
 
     def puzzle_id(self, index: int) -> str:
-        return f"{self.images_path.name}/{index}"
+        return plain_text(f"{self.images_path.name}/{index}")
 
     def _order(self, index: int) -> IntArray:
         """(N,) which piece of the file comes where when the centre is free."""
