@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
@@ -132,7 +133,7 @@ def open_regular(path: str | Path) -> BinaryIO:
     try:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode):
-            raise InputError(f"{path}: expected a file, found a folder")
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
         if not stat.S_ISREG(mode):
             raise InputError(f"{path}: no regular file")
         return os.fdopen(handle, "rb")
@@ -157,7 +158,7 @@ def read_table(path: str | Path) -> list[list[str]]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{path}: expected a table in CSV ({error})") from error
+        raise FormatError(f"{path}: expected a CSV table ({error})") from error
 
 
 def format_table(rows: Iterable[Iterable[object]]) -> str:

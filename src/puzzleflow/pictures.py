@@ -76,6 +76,8 @@ def read_picture(
         raise FormatError(f"{name}too large for the memory of this machine") from error
     except PermissionError as error:
         raise InputError(f"{name}{error.strerror}") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{name}expected a picture, found a folder") from error
     except Exception as error:  # PIL raises almost anything on damaged files
         raise FormatError(f"{name}not a readable picture ({error})") from error
 

@@ -13,6 +13,7 @@ from command_line import run
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.files import format_table, read_table, write_text
+from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import open_puzzles
 from puzzleflow.pictures import list_pictures, write_picture
 from puzzleflow.storage.layout import read_layout
@@ -44,7 +45,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
         run("generate", "--images", folder, "--out", tmp_path / "set", *CUT)
     with pytest.raises(InputError, match="not UTF-8"):
         list_pictures(folder)
-    run("inspect", folder)
+    assert inspect_path(folder)["faults"] == []
     for _ in range(2):  # the second one reads what the first one wrote
         run("solve", folder, "--solver", "random", "--out", tmp_path / "out")
     layout = read_layout(next((tmp_path / "out").glob("*.layout.json")))
@@ -54,6 +55,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
 
 def test_paths_and_samples_on_an_ascii_terminal(tmp_path: Path) -> None:
     code = "from puzzleflow.cli.main import main; main()"
+    pictures(tmp_path / NOT_UTF8, *(f"{index}.png" for index in range(4)))
     for words in (["demo", "--sample", "list"], ["inspect", str(tmp_path / NOT_UTF8)]):
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
@@ -71,13 +73,13 @@ def test_tables_take_fields_of_any_kind_and_length(tmp_path: Path) -> None:
     write_text(tmp_path / "t.csv", format_table(rows))
     assert read_table(tmp_path / "t.csv") == rows
     (tmp_path / "t.csv").write_bytes(b"\xff\xfe")
-    with pytest.raises(FormatError, match=r"t\.csv: expected a table"):
+    with pytest.raises(FormatError, match=r"t\.csv: expected a CSV table"):
         read_table(tmp_path / "t.csv")
 
 
 def test_a_changed_seed_is_noticed(tmp_path: Path) -> None:
-    folder = pictures(tmp_path / "pictures", "a.png", "b.png")
-    cut = (*CUT[:5], "linear", *CUT[6:])
+    folder = pictures(tmp_path / "pictures", "a.png")
+    cut = (*CUT[:5], "linear", *CUT[6:], "--per-picture", 2)
     run("generate", "--images", folder, "--out", tmp_path / "set", *cut, "--recipe", "--workers", 1)
     test = tmp_path / "set" / "test"
     run("solve", test, "--solver", "random", "--out", tmp_path / "before")
@@ -85,7 +87,7 @@ def test_a_changed_seed_is_noticed(tmp_path: Path) -> None:
     rows[2][2] = str(int(rows[2][2]) + 1)
     (test / "puzzles.csv").write_text(format_table(rows))
     open_puzzles(test)[0]
-    with pytest.raises(FormatError, match=r"puzzles\.csv: puzzle 1 \(.\.png\) comes out otherwise"):
+    with pytest.raises(FormatError, match=r"puzzles\.csv: puzzle 1 \(a\.png\) comes out otherwise"):
         open_puzzles(test)[1]
     with pytest.raises(FormatError, match="comes out otherwise"):
         run("solve", test, "--solver", "random", "--out", tmp_path / "out")

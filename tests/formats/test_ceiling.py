@@ -57,21 +57,17 @@ def recipe_of_huge_pieces(folder: Path) -> Path:
     return folder / "set"
 
 
-def picture_of_one_bit(folder: Path) -> Path:
-    for index in range(4):
-        Image.new("1", (13_000, 13_000)).save(folder / f"{index}.png")
-    return folder
-
-
-def zeros(folder: Path, name: str, shape: str, num_bytes: int) -> Path:
+def zeros(folder: Path, name: str, num_bytes: int) -> Path:
     header = io.BytesIO()
     description = {"descr": "|u1", "fortran_order": False, "shape": (num_bytes,)}
     np.lib.format.write_array_header_1_0(header, description)
-    with zipfile.ZipFile(folder / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-            stream.write(header.getvalue())
-            for _ in range(num_bytes >> 24):
-                stream.write(bytes(1 << 24))
+    with (
+        zipfile.ZipFile(folder / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(f"{name}.npy", "w", force_zip64=True) as stream,
+    ):
+        stream.write(header.getvalue())
+        for _ in range(num_bytes >> 24):
+            stream.write(bytes(1 << 24))
     return folder / "a.npz"
 
 
@@ -80,7 +76,6 @@ CASES: dict[str, Callable[[Path], Path]] = {
     "GAP pieces of 4096 px": gap_of_huge_pieces,
     "GAP in tiny chunks": gap_in_tiny_chunks,
     "recipe of 8192 px": recipe_of_huge_pieces,
-    "four 1-bit pictures of 169 megapixels": picture_of_one_bit,
 }
 
 
@@ -92,13 +87,11 @@ def sparing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sparing")
-@pytest.mark.parametrize("name", [name for name in CASES if "picture" not in name])
+@pytest.mark.parametrize("name", CASES)
 def test_small_files_that_claim_gigabytes(name: str, tmp_path: Path) -> None:
     path = CASES[name](tmp_path)
     with pytest.raises(FormatError, match=rf"(?s){tmp_path}.* of memory, more than the 1 GiB"):
-        source = open_puzzles(path)
-        source.truths()
-        source[0]
+        open_puzzles(path).truths()
 
 
 @pytest.mark.usefixtures("sparing")
@@ -116,7 +109,7 @@ def test_archives_are_measured_before_they_are_unpacked(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "0.05")
     for name, read in (("predictions", read_predictions), ("masks", read_masks)):
-        path = zeros(tmp_path, name, "", 1 << 26)
+        path = zeros(tmp_path, name, 1 << 26)
         monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("unpacked"))
         with pytest.raises(FormatError, match=r"a\.npz: what it unpacks to would take 0\.0625 GiB"):
             read(path)
@@ -170,9 +163,11 @@ def test_no_format_waits_for_a_pipe_in_its_folder(sample: str, tmp_path: Path) -
         content = file.read_bytes()
         file.unlink()
         os.mkfifo(file)
+        message = str(tmp_path)
         try:
             inspect_path(tmp_path / "set")
         except PuzzleFlowError as error:
-            assert str(tmp_path) in str(error)
+            message = str(error)
+        assert str(tmp_path) in message
         file.unlink()
         file.write_bytes(content)

@@ -236,8 +236,8 @@ def _read_rows(path: Path, grid: Grid) -> Iterable[RecipeRow]:
     lines = read_table(path)
     if not lines or tuple(lines[0]) != COLUMNS:
         raise FormatError(f"{path}: expected the columns {', '.join(COLUMNS)}")
-    for number, fields in enumerate(lines[1:]):
-        with naming(f"{path}, puzzle {number}"):
+    for line, fields in enumerate(lines[1:], start=2):
+        with naming(f"{path}, line {line}"):
             yield _read_row(fields, grid)
 
 
