@@ -76,7 +76,7 @@ def test_decoder_file_gives_the_same_decoder(tmp_path: Path) -> None:
 
 def test_other_weights_are_refused(tmp_path: Path) -> None:
     save_weights(tmp_path / "w", {}, {"kind": "something"})
-    with pytest.raises(FormatError, match="'something'"):
+    with pytest.raises(FormatError, match="not something"):
         load_decoder(tmp_path / "w")
     save_weights(tmp_path / "w", {}, {"kind": "fragment_vae_decoder", "model": {"latent": 3}})
     with pytest.raises(FormatError, match="no fragment VAE"):

@@ -32,6 +32,7 @@ from puzzleflow.models.fragment_vae import load_decoder
 from puzzleflow.models.official import read_official
 from puzzleflow.models.puzzleflow import build_puzzleflow
 from puzzleflow.solvers.relational import RelationalSolver
+from puzzleflow.solvers.relational_energy import check_fitted
 from puzzleflow.solvers.rg_lns import RgLnsSolver
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
@@ -177,6 +178,13 @@ def test_fitted_energies_are_checked(tmp_path: Path) -> None:
         path = tampered(tmp_path / "w.safetensors", tensors, config | {"energy": energy})
         with pytest.raises(InputError, match=r"w\.safetensors: "):
             RelationalSolver(path)
+
+
+def test_fitted_energies_may_be_divided_further() -> None:
+    for energy in ({}, {"3x3": {"pair": 1}}, {"closed": {"3x3": {"pair": 1.0}}, "open": {}}):
+        assert check_fitted(energy) == energy
+    with pytest.raises(InputError, match="energy: "):
+        check_fitted({"closed": {"3x3": {"pair": True}}})
 
 
 anything = st.recursive(
