@@ -179,6 +179,6 @@ def test_missing_and_unreadable_files(tmp_path, monkeypatch):
     def refuse(*_args, **_kwargs):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr("os.open", refuse)
     with pytest.raises(InputError, match="Permission denied"):
         read_json(tmp_path / "secret.json")

@@ -1,20 +1,25 @@
-"""Writing files so that nothing half-written is ever seen under its final name."""
+"""Files: none half-written is ever seen under its final name, and only regular ones are read."""
 
 from __future__ import annotations
 
+import csv
+import errno
+import io
 import json
 import math
 import os
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 
 
@@ -104,9 +109,17 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
+def plain_text(name: str) -> str:
+    """A file name as text that every file takes: bytes that are no UTF-8 become U+FFFD."""
+    return name.encode(errors="surrogateescape").decode(errors="replace")
+
+
 def write_text(path: str | Path, content: str) -> None:
-    """Write ``content`` as UTF-8, whole or not at all."""
-    write_bytes(path, content.encode())
+    r"""Write ``content`` as UTF-8, whole or not at all.
+
+    The bytes of a file name that is no UTF-8 become ``\udcXX``, which JSON reads back.
+    """
+    write_bytes(path, content.encode(errors="backslashreplace"))
 
 
 def write_json(path: str | Path, content: Any) -> None:
@@ -114,11 +127,54 @@ def write_json(path: str | Path, content: Any) -> None:
     write_text(path, json.dumps(_plain(content), indent=2, ensure_ascii=False) + "\n")
 
 
+def open_regular(path: str | Path) -> BinaryIO:
+    """The file, opened for reading; a pipe or a device, which may never end, is refused."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
+        if not stat.S_ISREG(mode):
+            raise InputError(f"{path}: no regular file")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_regular(path: str | Path, *, times: int = 1) -> bytes:
+    """The whole of a regular file, which takes ``times`` its size; an OSError stays one."""
+    with open_regular(path) as stream:
+        check_bytes(times * os.fstat(stream.fileno()).st_size, f"{path}: its content")
+        return stream.read()
+
+
+def read_table(path: str | Path) -> list[list[str]]:
+    """The rows of a CSV file in UTF-8, fields of any length; errors name the file."""
+    try:
+        text = read_regular(path, times=8).decode("utf-8-sig")
+        csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+        return list(csv.reader(io.StringIO(text, newline="")))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FormatError(f"{path}: expected a CSV table ({error})") from error
+
+
+def format_table(rows: Iterable[Iterable[object]]) -> str:
+    """CSV with LF after each row, every field of which reads back as it was, line ends included."""
+    lines = []
+    for row in rows:
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\r\n").writerow(row)  # quotes both CR and LF
+        lines.append(text.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
+
+
 def read_json(path: str | Path) -> Any:
     """Parsed JSON, or an error that names the file."""
-    path = Path(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_regular(path, times=8).decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:  # JSONDecodeError, UnicodeDecodeError

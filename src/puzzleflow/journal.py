@@ -20,7 +20,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.records import from_json, to_json
-from puzzleflow.files import writing
+from puzzleflow.files import read_regular, writing
 
 VERSION = 2  # 1: several formats, none of which named itself
 SYNC_S = 5.0
@@ -50,7 +50,7 @@ class Journal(Generic[Entry]):
     def read(self) -> list[Entry]:
         """The whole entries; another process may be writing. Empty if there is no journal."""
         try:
-            content = self.path.read_bytes()
+            content = read_regular(self.path, times=4)
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -60,9 +60,9 @@ class Journal(Generic[Entry]):
     def changes(self) -> set[str]:
         """Where the heading of the file differs from ours; nothing where there is none."""
         try:
-            line = self.path.read_bytes().partition(b"\n")[0]
+            line = read_regular(self.path).partition(b"\n")[0]
             theirs, ours = _parsed(line).get("heading"), self._head["heading"]
-        except (OSError, FormatError, AttributeError):  # none, torn or foreign: see read()
+        except (OSError, InputError, AttributeError):  # none, torn or foreign: see read()
             return set()
         keys = theirs.keys() | ours.keys() if isinstance(theirs, dict) else set()
         return {key for key in keys if theirs.get(key) != ours.get(key)}
@@ -148,7 +148,7 @@ def check_heading(where: Path, found: object, ours: Mapping[str, Any]) -> None:
 
 def _line(content: Mapping[str, Any]) -> bytes:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode() + b"\n"
+    return text.encode(errors="backslashreplace") + b"\n"  # of a name that is no UTF-8
 
 
 def _parsed(line: bytes) -> Any:

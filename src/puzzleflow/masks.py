@@ -9,6 +9,7 @@ bits of each mask in a row, (N, 2048), as ``numpy.packbits`` lays them.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from puzzleflow.core.errors import FormatError, InputError, OutputError
+from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.errors import FormatError, InputError, OutputError, PuzzleFlowError
 from puzzleflow.core.types import BoolArray, ByteArray
-from puzzleflow.files import atomic_path
+from puzzleflow.files import atomic_path, open_regular
 from puzzleflow.lock import LOCK, locked
 from puzzleflow.pictures import list_pictures, read_picture, resize, write_picture
 
@@ -107,14 +109,22 @@ def _material(path: Path) -> tuple[BoolArray, bool]:
 def _unpacked(path: Path) -> BoolArray:
     """(N, 128, 128) of a packed file."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            stored = archive["masks"]
+        with open_regular(path) as stream:
+            with zipfile.ZipFile(stream) as members:
+                unpacked = sum(info.file_size for info in members.infolist())
+            check_bytes(unpacked, f"{path}: what it unpacks to")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as archive:
+                stored = archive["masks"]
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
+    except PuzzleFlowError:
+        raise
     except Exception as error:  # NumPy and zipfile raise almost anything on damaged files
         raise FormatError(f"{path}: expected an .npz with the array 'masks' ({error})") from error
     if stored.dtype == np.uint8 and stored.shape[1:] == (MASK_PX * MASK_PX // 8,):
-        stored = np.unpackbits(stored, axis=1).reshape(-1, MASK_PX, MASK_PX).astype(bool)
+        check_bytes(9 * stored.nbytes, f"{path}: {len(stored):,} masks")
+        stored = np.unpackbits(stored, axis=1).reshape(-1, MASK_PX, MASK_PX).view(bool)
     if stored.dtype != bool or stored.shape[1:] != (MASK_PX, MASK_PX) or not len(stored):
         raise FormatError(
             f"{path}: {stored.dtype} of shape {stored.shape}, expected masks as bool (N, "

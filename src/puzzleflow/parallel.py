@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections import deque
@@ -64,13 +65,17 @@ def bounded_map(
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+    except KeyboardInterrupt:
+        executor.shutdown(wait=True, kill_workers=True)
+        raise
     finally:
         for future in pending:
             future.cancel()
 
 
 def _watch_parent(parent: int) -> None:
-    """Start a thread that ends this worker once its parent is gone."""
+    """Start a thread that ends this worker once its parent is gone; Ctrl-C is the parent's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

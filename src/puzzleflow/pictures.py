@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from puzzleflow.core.errors import FormatError, InputError, OutputError
+from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.errors import FormatError, InputError, OutputError, PuzzleFlowError
 from puzzleflow.core.types import ByteArray
-from puzzleflow.files import atomic_path, write_bytes
+from puzzleflow.files import atomic_path, open_regular, plain_text, write_bytes
 
 MAX_PIXELS = 200_000_000  # larger pictures are refused before they are decoded
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
+_STORED_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}  # a pixel; else 4
+_DECODER_BYTES = 6  # a pixel, which a progressive JPEG takes while it is decoded
+_STRIP_ROWS = 256
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF")  # whatever the suffix says
 
 
@@ -37,9 +41,11 @@ def read_picture(
     file; those of ``bytes`` leave that to the caller.
     """
     name = "" if isinstance(source, bytes) else f"{source}: "
-    stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        with warnings.catch_warnings():
+        with (
+            warnings.catch_warnings(),
+            io.BytesIO(source) if isinstance(source, bytes) else open_regular(source) as stream,
+        ):
             warnings.simplefilter("ignore")  # size is checked here, not by a warning
             with Image.open(stream, formats=FORMATS) as image:
                 if image.width * image.height > max_pixels:
@@ -47,10 +53,16 @@ def read_picture(
                         f"{name}{image.width}x{image.height} pixels, "
                         f"more than the {max_pixels:,} allowed"
                     )
+                decoding = _DECODER_BYTES if "progressive" in image.info else 0
+                decoding *= image.width * image.height
                 if enough_px is not None:
                     image.draft(None, (enough_px, enough_px))
+                _check_memory(image, mode, name, decoding)
                 image.load()
-                return np.array(_eight_bit(_upright(image)).convert(mode))
+                if _is_turned(image):
+                    _check_memory(image, mode, name, image.width * image.height * 4)
+                    return _array(_upright(image), mode)
+                return _array(image, mode)
     except FileNotFoundError as error:
         raise InputError(f"{name}no such file") from error
     except Image.DecompressionBombError as error:
@@ -58,7 +70,7 @@ def read_picture(
     except UnidentifiedImageError as error:
         known = ", ".join(FORMATS)
         raise FormatError(f"{name}not a readable picture; expected one of {known}") from error
-    except FormatError:
+    except PuzzleFlowError:
         raise
     except MemoryError as error:
         raise FormatError(f"{name}too large for the memory of this machine") from error
@@ -68,6 +80,32 @@ def read_picture(
         raise InputError(f"{name}expected a picture, found a folder") from error
     except Exception as error:  # PIL raises almost anything on damaged files
         raise FormatError(f"{name}not a readable picture ({error})") from error
+
+
+def _check_memory(image: Image.Image, mode: str, name: str, besides: int) -> None:
+    """Refuse a picture that would not fit under the ceiling; ``besides`` are further bytes."""
+    per_pixel = _STORED_BYTES.get(image.mode, 4) + len(mode)
+    check_bytes(
+        image.width * image.height * per_pixel + besides,
+        f"{name}{image.width:,}x{image.height:,} pixels",
+    )
+
+
+def _is_turned(image: Image.Image) -> bool:
+    try:
+        return bool(image.getexif().get(ExifTags.Base.Orientation, 1) != 1)
+    except Exception:  # damaged EXIF does not make the pixels unreadable
+        return False
+
+
+def _array(image: Image.Image, mode: str) -> ByteArray:
+    """The pixels in ``mode``, converted strip by strip: no second copy of the whole picture."""
+    width, height = image.size
+    pixels = np.empty((height, width) if mode == "L" else (height, width, len(mode)), np.uint8)
+    for top in range(0, height, _STRIP_ROWS):
+        strip = image.crop((0, top, width, min(height, top + _STRIP_ROWS)))
+        pixels[top : top + _STRIP_ROWS] = np.asarray(_eight_bit(strip).convert(mode))
+    return pixels
 
 
 def _upright(image: Image.Image) -> Image.Image:
@@ -163,7 +201,10 @@ def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
 
 
 def list_pictures(folder: str | Path) -> list[Path]:
-    """Picture files below ``folder`` in a fixed order, hidden ones left out."""
+    """Picture files below ``folder`` in a fixed order, hidden ones left out.
+
+    What is made of them tells their names in UTF-8: other names are refused.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -176,4 +217,8 @@ def list_pictures(folder: str | Path) -> list[Path]:
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
         paths = [Path(place, name) for name in names if not name.startswith(".")]
         found += [path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
+    for path in found:
+        name = path.relative_to(folder).as_posix()
+        if plain_text(name) != name:
+            raise InputError(f"{folder}: {name!r}: this file name is not UTF-8; rename the file")
     return sorted(found)

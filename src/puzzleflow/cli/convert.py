@@ -19,12 +19,12 @@ def convert(
     half: Annotated[bool, typer.Option(help="Store fp16 instead of fp32.")] = False,
 ) -> None:
     """Turn an official PuzzleFlow checkpoint into weights for the flow solver."""
-    from puzzleflow.models.checkpoint import restore, save_weights
+    from puzzleflow.models.checkpoint import build_network, save_weights
     from puzzleflow.models.official import read_official
     from puzzleflow.models.puzzleflow import build_puzzleflow
 
     weights, config = read_official(checkpoint)
-    restore(build_puzzleflow(config), weights, checkpoint)  # whole and of the right shapes
+    build_network(lambda: build_puzzleflow(config), weights, checkpoint)  # is it all there?
     described = {"kind": "flow", "network": config.to_dict(), "source": checkpoint.name}
     save_weights(out, weights, described, dtype="float16" if half else "float32")
     typer.echo(f"{out}: PuzzleFlow for {config.num_positions} pieces of {config.piece_px} px")

@@ -6,17 +6,36 @@ import importlib
 import os
 import pkgutil
 import sys
+from io import TextIOWrapper
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import puzzleflow.cli
 from puzzleflow.core.errors import PuzzleFlowError
+
+# interrupted commands that go on where they were when they are run again
+GO_ON = frozenset({"ablate", "bench", "collect", "generate", "limits", "solve", "train"})
+
+
+class _Interrupted(Exception):
+    """Ctrl-C, past Typer, which would end without a word."""
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise _Interrupted from stop
 
 
 def build_app() -> typer.Typer:
     """The Typer application with every command registered."""
     app = typer.Typer(
         name="puzzleflow",
+        cls=_Commands,
         help="Put broken pictures back together.",
         no_args_is_help=True,
         add_completion=False,
@@ -46,12 +65,19 @@ def main() -> None:
     """Run the command; expected errors become one line on stderr and exit status 2."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1 or bool(os.environ.get("PUZZLEFLOW_DEBUG"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # whatever the terminal and the names of files
+            stream.reconfigure(errors="backslashreplace")
     try:
         build_app()(arguments)
     except PuzzleFlowError as error:
         _fail(error, str(error), debug)
-    except KeyboardInterrupt:
-        print("puzzleflow: interrupted", file=sys.stderr)
+    except (_Interrupted, KeyboardInterrupt):
+        words = [word for word in arguments if not word.startswith("-")]
+        goes_on = {" ".join(words[:1]), " ".join(words[:2])} & GO_ON
+        print(
+            f"puzzleflow: interrupted{'; run again to go on' if goes_on else ''}", file=sys.stderr
+        )
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,8 +12,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import InputError, NotAPermutation
 from puzzleflow.core.types import IntArray
+
+_BYTES_PER_POSITION = 32  # as int64, as read, and while it is checked
 
 
 def as_assignment(position_of: ArrayLike, num_pieces: int) -> IntArray:
@@ -64,9 +67,10 @@ def as_assignments(position_of: ArrayLike, num_pieces: int) -> IntArray:
     array = whole_numbers(position_of)
     if array.ndim != 2 or array.shape[1] != num_pieces:
         raise NotAPermutation(f"expected shape (puzzles, {num_pieces}), got {array.shape}")
-    outside = np.argwhere((array < 0) | (array >= num_pieces))
-    if outside.size:
-        row, piece = outside[0]
+    check_bytes(array.size * _BYTES_PER_POSITION, f"{array.size:,} positions")
+    outside = (array < 0) | (array >= num_pieces)
+    if outside.any():
+        row, piece = divmod(int(outside.argmax()), num_pieces)
         raise NotAPermutation(
             f"{_in_puzzle(row, array)}piece {piece} has position {array[row, piece]}, "
             f"outside 0..{num_pieces - 1}"

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from puzzleflow.core.ceiling import ceiling_bytes
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.types import ByteArray
 
-MAX_PIXELS = 1 << 28  # of all pieces of a puzzle together
 
-
-def equal_cells(pieces: Sequence[ByteArray], max_pixels: int = MAX_PIXELS) -> ByteArray:
+def equal_cells(pieces: Sequence[ByteArray], max_pixels: int | None = None) -> ByteArray:
     """(N, H, W, 4) of (h, w, 4) pieces.
 
     Pieces of one size are cells already and stay as they are. Others are centred, scale
@@ -25,6 +24,8 @@ def equal_cells(pieces: Sequence[ByteArray], max_pixels: int = MAX_PIXELS) -> By
     height, width = shapes.pop()
     if shapes:
         height = width = max(height, width, *(side for shape in shapes for side in shape))
+    if max_pixels is None:
+        max_pixels = ceiling_bytes() // 4
     if len(pieces) * height * width > max_pixels:
         raise InputError(
             f"{len(pieces)} pieces of {width}x{height} pixels are more than the "

@@ -18,6 +18,7 @@ _WORDS = {
     str: "a text",
     bool: "true or false",
     tuple: "a list",
+    dict: "an object",
 }
 RARELY = {"rarely": True}  # metadata of a field that is mostly None, and then not written
 _INT_LIMIT = 1 << 63  # beyond, NumPy has no name for a number
@@ -26,7 +27,8 @@ _INT_LIMIT = 1 << 63  # beyond, NumPy has no name for a number
 def from_json(kind: type[Record], value: Any) -> Record:
     """The dataclass ``kind`` of a JSON object: no field missing, unknown or of another type.
 
-    Fields are int, float, str, bool, tuple[X, ...], dataclasses, or one of them or None.
+    Fields are int, float, str, bool, tuple[X, ...], dict[str, X], dataclasses, or one of them
+    or None.
     """
     made: Record = _dataclass(kind, value, kind.__name__)
     return made
@@ -72,8 +74,12 @@ def _value(kind: Any, value: Any, name: str) -> Any:
         return None if value is None else _value(option, value, name)
     elif get_origin(kind) is tuple:  # tuple[X, ...]
         kind, (inner, _) = tuple, get_args(kind)
-        if found is list:
+        if found in (list, tuple):
             return tuple(_value(inner, item, name) for item in value)
+    elif get_origin(kind) is dict:  # dict[str, X]
+        kind, (_, inner) = dict, get_args(kind)
+        if found is dict:
+            return {key: _value(inner, item, f"{name}.{key[:40]}") for key, item in value.items()}
     elif dataclasses.is_dataclass(kind):
         return _dataclass(kind, value, name)
     raise FormatError(f"{name}: expected {_WORDS[kind]}, found {reprlib.repr(value)}")

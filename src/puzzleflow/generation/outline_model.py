@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from puzzleflow.core.errors import FormatError
+from puzzleflow.core.errors import FormatError, naming
 from puzzleflow.generation.outlines import POINTS, Curve
 from puzzleflow.generation.thinning import Thinning
 
@@ -135,14 +135,36 @@ def load_outline_model(path: str | Path) -> tuple[OutlineModel, Thinning]:
     """What ``save_outline_model`` wrote; anything else is a ``FormatError``."""
     from puzzleflow.models.checkpoint import load_weights
 
-    tensors, config = load_weights(path)
-    kind, bands = config.get("kind"), config.get("bands")
-    if kind != KIND or config.get("coarse") != COARSE or bands != [list(b) for b in BANDS]:
-        raise FormatError(f"{path}: weights of {kind!r}, expected a fitted {KIND!r} with {BANDS}")
+    tensors, config = load_weights(path, KIND)
+    if config.get("coarse") != COARSE or config.get("bands") != [list(b) for b in BANDS]:
+        raise FormatError(f"{path}: expected a fitted {KIND!r} with {BANDS}")
     try:
         arrays = {name: tensor.double().numpy() for name, tensor in tensors.items()}
         real, imaginary = arrays["fields"]
         plain = {name: arrays[name] for name in _ARRAYS}
-        return OutlineModel(fields=real + 1j * imaginary, **plain), Thinning.of_arrays(arrays)
-    except (KeyError, TypeError, ValueError) as error:
+        model = OutlineModel(fields=real + 1j * imaginary, **plain)
+        thinning = Thinning.of_arrays(arrays)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise FormatError(f"{path}: not the arrays of an outline model ({error})") from error
+    with naming(path):
+        _check_shapes(model)
+    return model, thinning
+
+
+def _check_shapes(model: OutlineModel) -> None:
+    parts, bands = len(model.weights), len(BANDS)
+    drawn = 2 * (2 * COARSE + 1) + bands
+    expected: dict[str, tuple[int, ...]] = {
+        "weights": (parts,),
+        "means": (parts, drawn),
+        "factors": (parts, drawn, drawn),
+        "fields": (BANDS[-1][1] - BANDS[0][0] + 1, 2, 2),
+        "gains": (bands,),
+        "envelopes": (ENVELOPE, bands, bands),
+    }
+    for name, shape in expected.items():
+        found = vars(model)[name].shape
+        if found != shape:
+            raise FormatError(f"{name}: expected shape {shape}, got {found}")
+    if parts < 1 or not (model.weights.min() >= 0 and model.weights.sum() > 0):
+        raise FormatError("weights: expected shares from 0")

@@ -21,6 +21,7 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, turned_pieces
 from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.files import read_regular
 from puzzleflow.generation.builder import cut_pieces, make_canvas, mask_seeds
 from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint, split_shrink
 from puzzleflow.pictures import read_picture
@@ -199,7 +200,7 @@ def pieces_crc(pieces: ByteArray) -> str:
 def read_checked(path: Path, sha256: str) -> bytes:
     """The file, provided that it is the one with this checksum."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}; the recipe needs it") from error
     if hashlib.sha256(content).hexdigest() != sha256:

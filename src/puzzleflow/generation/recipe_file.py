@@ -9,8 +9,6 @@ the picture, masks and cells of foreign ones, whose ``position_of`` is -1.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
@@ -19,14 +17,15 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.assignment import as_permutation, as_placement, as_turns
+from puzzleflow.core.ceiling import check_puzzle
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import from_json
 from puzzleflow.core.types import IntArray
-from puzzleflow.files import read_json, write_json, write_text
-from puzzleflow.generation.recipe import Recipe, RecipeRow, Stranger
+from puzzleflow.files import format_table, read_json, read_table, write_json, write_text
+from puzzleflow.generation.recipe import Recipe, RecipeRow, Stranger, pieces_crc
 from puzzleflow.storage.source import PuzzleSource
 
 FORMAT = "puzzleflow-recipe"
@@ -39,14 +38,12 @@ OPEN_COLUMNS = (
 
 def write_recipe(folder: Path, recipe: Recipe) -> None:
     """``recipe.json`` and ``puzzles.csv`` in ``folder``; the JSON, which counts, comes last."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     is_closed = recipe.conditions.is_closed
-    writer.writerow(COLUMNS if is_closed else OPEN_COLUMNS)
+    lines: list[tuple[object, ...]] = [COLUMNS if is_closed else OPEN_COLUMNS]
     for row in recipe.rows:
         line = (row.picture, row.sha256, row.seed, _numbers(row.position_of), row.crc32)
-        writer.writerow(line if is_closed else (*line, *_open_fields(row)))
-    write_text(folder / "puzzles.csv", text.getvalue())
+        lines.append(line if is_closed else (*line, *_open_fields(row)))
+    write_text(folder / "puzzles.csv", format_table(lines))
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -99,6 +96,8 @@ def read_recipe(folder: Path) -> Recipe:
     piece_px = _field(head, "piece_px", int, path)
     if not 1 <= piece_px <= 8192:
         raise FormatError(f"{path}: piece_px {str(piece_px)[:20]} is no sensible piece size")
+    with naming(path):
+        check_puzzle(conditions.num_pieces(grid), piece_px, piece_px)
     return Recipe(
         grid=grid,
         piece_px=piece_px,
@@ -120,15 +119,12 @@ def _field(head: dict[str, Any], key: str, kind: type, path: Path) -> Any:
 
 
 def _read_rows(path: Path, grid: Grid, conditions: Conditions) -> Iterable[RecipeRow]:
-    try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{path}: cannot read the puzzles of the recipe ({error})") from error
+    lines = read_table(path)
     columns = COLUMNS if conditions.is_closed else OPEN_COLUMNS
     if not lines or tuple(lines[0]) != columns:
         raise FormatError(f"{path}: expected the columns {', '.join(columns)}")
-    for line, fields in enumerate(lines[1:], start=2):
-        with naming(f"{path}, line {line}"):
+    for number, fields in enumerate(lines[1:]):
+        with naming(f"{path}, puzzle {number}"):
             if len(fields) != len(columns):
                 raise FormatError(f"expected {len(columns)} fields")
             yield _read_row(fields, grid, conditions)
@@ -237,7 +233,13 @@ class RecipeSource(PuzzleSource):
         row = self.recipe.rows[index]
         with naming(self.path / "recipe.json"):
             renderer = self.recipe.renderer(self.path, self._images)
-            return renderer.puzzle(row, renderer.pieces(row))
+            pieces = renderer.pieces(row)
+        if row.crc32 not in ("", found := pieces_crc(pieces)):
+            raise FormatError(
+                f"{self.path / 'puzzles.csv'}: puzzle {index} ({row.picture}) comes out otherwise "
+                f"than when the recipe was made (CRC-32 {found}, not {row.crc32[:20]})"
+            )
+        return renderer.puzzle(row, pieces)
 
     def puzzle_id(self, index: int) -> str:
         return self.recipe.rows[index].picture

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from puzzleflow.core.errors import InputError, PuzzleFlowError
+from puzzleflow.core.errors import PuzzleFlowError
+from puzzleflow.files import read_regular
 from puzzleflow.generation.duplicates import Signature, signature
 from puzzleflow.journal import Journal
 from puzzleflow.parallel import bounded_map
@@ -20,7 +21,6 @@ from puzzleflow.pictures import read_picture
 
 _BLOCK = 64
 _ENOUGH_PX = 128  # of a JPEG, to know what it shows
-_MAX_FILE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ def survey_picture(folder: Path, picture: str) -> Surveyed:
     """Read one picture whole; whatever is wrong with it becomes its ``problem``."""
     path = folder / picture
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(f"more than {_MAX_FILE_BYTES:,} bytes")
-        content = path.read_bytes()
+        content = read_regular(path)
         pixels = read_picture(content, enough_px=_ENOUGH_PX)  # (h, w, 3)
         with Image.open(io.BytesIO(content)) as image:
             width, height = image.size

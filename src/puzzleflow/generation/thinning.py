@@ -65,10 +65,15 @@ class Thinning:
     def of_arrays(
         cls, arrays: Mapping[str, Any], further: Further = edge_features, reach: float = np.inf
     ) -> Thinning:
-        """What ``arrays`` gave; a missing one is a ``KeyError``."""
+        """What ``arrays`` gave; ``KeyError`` if one is missing, ``ValueError`` if misshapen."""
         ratios = []
         for step in ("size", "edge"):
             shift, scale, weights, level = (arrays[f"{step}_{name}"] for name in _ARRAYS)
+            (num_features,) = shift.shape
+            num_terms = 1 + num_features + num_features * (num_features + 1) // 2
+            shapes = [array.shape for array in (scale, weights, level)]
+            if shapes != [(num_features,), (num_terms,), (1,)] or not scale.all():
+                raise ValueError(f"{step}: shapes {shapes}")
             ratios.append(Ratio(shift, scale, weights, float(level[0]), reach))
         return cls(ratios[0], ratios[1], further)
 

@@ -2,27 +2,38 @@
 
 The description (``config``: what to build and how it was trained) lies in the
 metadata block of the file itself, so that weights and config cannot part.
+Files come from strangers: :func:`load_weights` checks what every file must hold,
+:func:`load_network` also that its numbers are those of the network it describes,
+before any of that network is allocated.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from puzzleflow.core.cancelling import check_cancelled
-from puzzleflow.core.errors import FormatError, InputError
-from puzzleflow.files import write_bytes
+from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.errors import CannotSolve, FormatError, InputError, naming
+from puzzleflow.files import open_regular, write_bytes
+from puzzleflow.models.blueprint import check_blueprint, check_tensors
 
 CONFIG_KEY = "puzzleflow"
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
+MAX_DEPTH = 16  # of lists and objects in one another in a config
+MAX_HEADER_BYTES = 16 << 20
+
+Network = TypeVar("Network", bound=nn.Module)
 
 
 def save_weights(
@@ -48,34 +59,95 @@ def save_weights(
     write_bytes(path, save(tensors, metadata={CONFIG_KEY: text}))
 
 
-def load_weights(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """``(state_dict, config)`` of a file that ``save_weights`` wrote.
+def load_weights(
+    path: str | Path, *kinds: str, section: str = ""
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """``(state_dict, config)`` of a file that ``save_weights`` wrote, all numbers finite.
 
     Half-precision tensors come back as float32. A damaged or foreign file is a
-    ``FormatError``.
+    ``FormatError``; so are weights of none of the ``kinds``, if any are named, and a
+    config without the object ``section``, if that is named.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such weights file")
     try:
+        _check_header(path)
         with safe_open(str(path), framework="pt") as stream:
             metadata = stream.metadata() or {}
+            config = _config(metadata, path)
             tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
         raise FormatError(f"{path}: expected a safetensors file ({error})") from error
-    if CONFIG_KEY not in metadata:
-        raise FormatError(f"{path}: a safetensors file, but not one of puzzleflow")
-    try:
-        config = json.loads(metadata[CONFIG_KEY])
-    except ValueError as error:
-        raise FormatError(f"{path}: its config is no JSON ({error})") from error
-    if not isinstance(config, dict):
-        raise FormatError(f"{path}: its config is no JSON object")
+    if kinds and config.get("kind") not in kinds:
+        found = str(config.get("kind", "unknown"))[:40]
+        raise FormatError(f"{path}: expected weights of kind {' or '.join(kinds)}, not {found}")
+    if section and not isinstance(config.get(section), dict):
+        raise FormatError(f"{path}: its config describes no {section}")
     state_dict = {
         name: tensor.float() if tensor.dtype == torch.float16 else tensor
         for name, tensor in tensors.items()
     }
+    with naming(path):
+        check_tensors(state_dict)
     return state_dict, config
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a file that is too large, or whose header is."""
+    with open_regular(path) as stream:
+        header_bytes = int.from_bytes(stream.read(8), "little")
+        if header_bytes > MAX_HEADER_BYTES:
+            raise FormatError(f"{path}: expected a safetensors file, its header is too large")
+    check_bytes(2 * path.stat().st_size, f"{path}: its tensors")
+
+
+def _config(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
+    if CONFIG_KEY not in metadata:
+        raise FormatError(f"{path}: a safetensors file, but not one of puzzleflow")
+    try:
+        config = json.loads(metadata[CONFIG_KEY])
+    except (ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise FormatError(f"{path}: its config is no JSON ({reason})") from error
+    if not isinstance(config, dict):
+        raise FormatError(f"{path}: its config is no JSON object")
+    level: list[Any] = [config]
+    for _ in range(MAX_DEPTH):
+        inner = [item.values() if isinstance(item, dict) else item for item in level]
+        level = [v for items in inner for v in items if isinstance(v, dict | list)]
+    if level:
+        raise FormatError(f"{path}: its config is nested too deeply")
+    return config
+
+
+def load_network(
+    path: str | Path, build: Callable[[dict[str, Any]], Network], *kinds: str
+) -> tuple[Network, dict[str, Any]]:
+    """The network of a weights file in evaluation mode, and the file's config.
+
+    build  makes the network from the ``network`` part of the config, of which a stranger may
+           have written any value; its input errors are told with the name of the file
+    """
+    tensors, config = load_weights(path, *kinds, section="network")
+    network = build_network(lambda: build(config["network"]), tensors, path)
+    return network, config
+
+
+def build_network(
+    build: Callable[[], Network], state_dict: Mapping[str, Tensor], name: str | Path
+) -> Network:
+    """What ``build`` makes, with these weights, in evaluation mode; a mismatch names the file.
+
+    It is first made without memory and held against the tensors, so that nothing that the
+    file does not hold is ever allocated.
+    """
+    with naming(name):
+        check_blueprint(build, state_dict)
+        network = build()
+    restore(network, state_dict, name)
+    network.register_forward_hook(partial(_check_output, str(name)))
+    return network.eval()
 
 
 def restore(
@@ -88,11 +160,20 @@ def restore(
     try:
         module.load_state_dict(dict(state_dict), strict=True)
     except RuntimeError as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split())[:300]
         raise FormatError(f"{name}: weights of another model ({reason})") from error
     for part in module.modules():
         part.register_forward_pre_hook(_look)
     return module
+
+
+def _check_output(name: str, _module: nn.Module, _inputs: object, output: object) -> None:
+    """Refuse an answer that is not finite; only a whole tensor may say "never", -∞."""
+    for part in output if isinstance(output, tuple) else (output,):
+        for tensor in vars(part).values() if is_dataclass(part) else (part,):
+            fine = torch.isfinite(tensor).all() or (tensor == -torch.inf).all()
+            if not fine:
+                raise CannotSolve(f"{name}: its network gives numbers that are not finite")
 
 
 def _look(_module: torch.nn.Module, _inputs: object) -> None:

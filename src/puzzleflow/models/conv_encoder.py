@@ -9,8 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction
+from puzzleflow.core.records import from_json
 
+MAX_SIZE = 8192  # of any layer
+MAX_PX = 1024  # a side of a piece
 REACH = 3  # token columns (rows) beside a side that its descriptor sees
 
 
@@ -24,16 +28,26 @@ class TrunkConfig:
     side_hidden: int = 128
     side_dim: int = 64
 
+    def __post_init__(self) -> None:
+        """Refuse sizes, also of what is built on it, that no trained network has."""
+        for name, value in vars(self).items():
+            sizes = value if isinstance(value, tuple) else (value,)
+            if not all(0 <= size <= MAX_SIZE for size in sizes):
+                raise InputError(f"{name}: expected sizes up to {MAX_SIZE}, not {value}")
+        stride = 2 ** min(len(self.widths), 16)
+        if self.piece_px % stride or not REACH * stride <= self.piece_px <= MAX_PX:
+            raise InputError(
+                f"piece_px: expected a multiple of {stride} from {REACH * stride} to {MAX_PX}, "
+                f"not {self.piece_px}"
+            )
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """From JSON, which knows no tuples."""
-        known: dict[str, Any] = {
-            name: tuple(v) if isinstance(v, list) else v for name, v in values.items()
-        }
-        return cls(**known)
+        """From JSON, of which a stranger may have written every value."""
+        return from_json(cls, values)
 
 
 class ResidualBlock(nn.Module):

@@ -26,8 +26,8 @@ from puzzleflow.models.flow_graphs import (
     IDENTITY,
     STEP,
     GraphsDescription,
-    needs_export_extra,
 )
+from puzzleflow.models.onnx_runtime import needs_export_extra, onnx_runtime
 from puzzleflow.models.piece_tokens import PRIOR_FEATURES
 from puzzleflow.models.puzzleflow import PuzzleFlow
 
@@ -170,17 +170,14 @@ def _graph(
 
 def _quantised(path: Path) -> Any:
     """Matrices as int8, activations as uint8 with ranges found at run time."""
-    try:
-        from onnxruntime.quantization import QuantType, quantize_dynamic
-    except ImportError as error:
-        raise needs_export_extra(error) from error
+    quantization = onnx_runtime("quantization")
     with tempfile.TemporaryDirectory() as folder, _quiet():
         rounded = Path(folder) / path.name
-        quantize_dynamic(
+        quantization.quantize_dynamic(
             path,
             rounded,
             op_types_to_quantize=["MatMul", "Gemm"],
-            weight_type=QuantType.QInt8,
+            weight_type=quantization.QuantType.QInt8,
             per_channel=True,
             reduce_range=True,  # processors without VNNI add pairs of products in 16 bits
         )

@@ -10,10 +10,9 @@ from typing import Protocol
 
 import torch
 
-from puzzleflow.core.errors import FormatError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.models.checkpoint import load_weights, restore
+from puzzleflow.models.checkpoint import load_network
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow
 
 
@@ -57,13 +56,9 @@ class TorchEngine:
 
 def read_flow(path: str | Path) -> PuzzleFlow:
     """The model of a weights file, in evaluation mode."""
-    tensors, described = load_weights(path)
-    if not isinstance(described.get("network"), dict) or described.get("kind") != "flow":
-        kind = described.get("kind", "unknown")
-        raise FormatError(f"{path}: expected weights of kind flow, not {kind}")
-    network = build_puzzleflow(FlowConfig.from_dict(described["network"]))
-    restore(network, tensors, path)
-    return network.eval()
+    return load_network(path, lambda sizes: build_puzzleflow(FlowConfig.from_dict(sizes)), "flow")[
+        0
+    ]
 
 
 def open_engine(path: str | Path) -> FlowEngine:

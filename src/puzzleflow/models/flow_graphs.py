@@ -24,7 +24,8 @@ import torch
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.files import read_json
+from puzzleflow.files import read_json, read_regular
+from puzzleflow.models.onnx_runtime import onnx_runtime
 from puzzleflow.models.puzzleflow import FlowConfig
 
 ENCODER = "encoder.onnx"
@@ -96,17 +97,9 @@ class OnnxEngine:
         return logits
 
 
-def needs_export_extra(error: ImportError) -> InputError:
-    """What to tell a user whose installation lacks a package of the extra."""
-    return InputError(f"ONNX graphs need {error.name}: pip install 'puzzleflow[export]'")
-
-
 def _session(path: Path, described: GraphsDescription) -> Any:
     """A runtime session of one graph, if it is the one that is described."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise needs_export_extra(error) from error
+    onnxruntime = onnx_runtime()
     if not path.is_file():
         raise InputError(f"{path}: no such graph; `puzzleflow export` writes the folder anew")
     options = onnxruntime.SessionOptions()
@@ -114,7 +107,7 @@ def _session(path: Path, described: GraphsDescription) -> Any:
     options.log_severity_level = 3  # errors only
     try:
         session = onnxruntime.InferenceSession(
-            path.read_bytes(), options, providers=["CPUExecutionProvider"]
+            read_regular(path), options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # the runtime's own classes share no base but this one
         reason = " ".join(str(error).split())

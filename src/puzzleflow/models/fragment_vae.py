@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from puzzleflow.core.errors import FormatError
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.records import from_json
 from puzzleflow.masks import MASK_PX
-from puzzleflow.models.checkpoint import load_weights, restore, save_weights
+from puzzleflow.models.checkpoint import build_network, load_weights, save_weights
 
 VAE_KIND = "fragment_vae"
 DECODER_KIND = "fragment_vae_decoder"
@@ -34,6 +35,16 @@ class FragmentVAEConfig:
     dropout: float = 0.3
     mask_px: int = MASK_PX
     relu_first: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no trained model has."""
+        sizes = (self.latent, *self.channels)
+        if not self.channels or not all(1 <= size <= 4096 for size in sizes):
+            raise InputError(f"channels {self.channels} or latent {self.latent}: not 1 to 4096")
+        if self.mask_px > 1024 or self.mask_px != self.coarse_px * 2 ** len(self.channels):
+            raise InputError(f"mask_px {self.mask_px}: cannot be halved for every channel")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout {self.dropout}: not from 0 to below 1")
 
     @property
     def coarse_px(self) -> int:
@@ -166,27 +177,21 @@ def save_decoder(path: str | Path, model: FragmentVAE, training: dict[str, Any])
 
 def load_decoder(path: str | Path) -> MaskDecoder:
     """Decoder in evaluation mode, from a decoder file or a whole training checkpoint."""
-    state_dict, config = load_weights(path)
-    kind = config.get("kind")
-    if kind == VAE_KIND:
+    state_dict, config = load_weights(path, VAE_KIND, DECODER_KIND)
+    if config["kind"] == VAE_KIND:
         prefix = "decoder."
         state_dict = {
             name.removeprefix(prefix): tensor
             for name, tensor in state_dict.items()
             if name.startswith(prefix)
         }
-    elif kind != DECODER_KIND:
-        raise FormatError(f"{path}: weights of {kind!r}, expected a fragment VAE")
-    decoder = MaskDecoder(config_from(config, path))
-    restore(decoder, state_dict, path)
-    return decoder.eval()
+    sizes = config_from(config, path)
+    return build_network(lambda: MaskDecoder(sizes), state_dict, path)
 
 
 def config_from(config: dict[str, Any], path: str | Path) -> FragmentVAEConfig:
     """The architecture part of a weights file's config."""
     try:
-        fields = dict(config["model"])
-        fields["channels"] = tuple(fields["channels"])
-        return FragmentVAEConfig(**fields)
-    except (KeyError, TypeError) as error:
+        return from_json(FragmentVAEConfig, config.get("model"))
+    except InputError as error:
         raise FormatError(f"{path}: its config describes no fragment VAE ({error})") from error

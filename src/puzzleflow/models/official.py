@@ -8,7 +8,6 @@ converted model may need other input scaling than ours.
 
 from __future__ import annotations
 
-import pickle
 import re
 import zipfile
 from pathlib import Path
@@ -17,7 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, naming
+from puzzleflow.files import open_regular
+from puzzleflow.models.blueprint import check_tensors
 from puzzleflow.models.puzzleflow import FlowConfig
 
 _PARTS = {  # their prefix → ours
@@ -42,23 +44,45 @@ def read_official(path: str | Path) -> tuple[dict[str, Tensor], FlowConfig]:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(f"{path}: expected a plain PyTorch checkpoint ({reason})") from error
+    content = _load(path)
     if not isinstance(content, dict) or not isinstance(content.get("model_state_dict"), dict):
         raise FormatError(f"{path}: expected a checkpoint with 'model_state_dict'")
     theirs: dict[str, Tensor] = content["model_state_dict"]
-    if not all(isinstance(tensor, Tensor) for tensor in theirs.values()):
-        raise FormatError(f"{path}: 'model_state_dict' holds more than tensors")
+    if not all(isinstance(n, str) and isinstance(t, Tensor) for n, t in theirs.items()):
+        raise FormatError(f"{path}: 'model_state_dict' holds more than named tensors")
     weights = {}
     for name, tensor in theirs.items():
         name = name.removeprefix("module.")
         if not name.startswith("vit.pooler."):  # never used by the model
-            weights[_renamed(name, path)] = tensor.float()
+            weights[_renamed(name, path)] = _as_float32(name, tensor, path)
+    with naming(path):
+        check_tensors(weights)
     config = content.get("config")
     return weights, _config(weights, config if isinstance(config, dict) else {}, path)
+
+
+def _load(path: Path) -> Any:
+    """What the file holds: tensors and plain values, of no more bytes than it has itself."""
+    try:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+            members = archive.infolist()
+            check_bytes(2 * sum(m.file_size for m in members), f"{path}: what it unpacks to")
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise FormatError(f"{path}: expected a PyTorch checkpoint, found a packed archive")
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except PuzzleFlowError:
+        raise
+    except Exception as error:  # PyTorch raises almost anything on damaged files
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise FormatError(f"{path}: expected a plain PyTorch checkpoint ({reason})") from error
+
+
+def _as_float32(name: str, tensor: Tensor, path: Path) -> Tensor:
+    """Refuse what claims more numbers than it stores, or other things than numbers."""
+    plain = tensor.layout == torch.strided and not tensor.is_quantized and not tensor.is_meta
+    if not plain or not tensor.is_floating_point() or not tensor.is_contiguous():
+        raise FormatError(f"{path}: {name[:80]}: expected numbers, found {tensor.dtype}")
+    return tensor.float()
 
 
 def _renamed(name: str, path: Path) -> str:
@@ -69,7 +93,7 @@ def _renamed(name: str, path: Path) -> str:
                 for pattern, replacement in _VIT_NAMES:
                     rest = re.sub(pattern, replacement, rest)
             return ours + rest
-    raise FormatError(f"{path}: {name} is no part of the official model")
+    raise FormatError(f"{path}: {name[:80]} is no part of the official model")
 
 
 def _config(weights: dict[str, Tensor], config: dict[str, Any], path: Path) -> FlowConfig:
@@ -102,10 +126,16 @@ def _config(weights: dict[str, Tensor], config: dict[str, Any], path: Path) -> F
                 "patch_size": patch_px,
             },
         )
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except KeyError as error:
         raise FormatError(f"{path}: not the official model, {error} is missing") from error
+    except (IndexError, TypeError, ValueError, OverflowError, RuntimeError, InputError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FormatError(f"{path}: not the official model ({reason})") from error
 
 
 def _num_layers(weights: dict[str, Tensor], prefix: str) -> int:
-    found = {int(m[1]) for name in weights if (m := re.match(rf"{re.escape(prefix)}(\d+)\.", name))}
-    return 1 + max(found, default=-1)
+    """How many layers are numbered from 0 without a gap."""
+    found = {m[1] for name in weights if (m := re.match(rf"{re.escape(prefix)}([0-9]+)\.", name))}
+    if found != set(map(str, range(len(found)))):
+        raise ValueError(f"{prefix}: {len(found)} layers, not numbered from 0")
+    return len(found)

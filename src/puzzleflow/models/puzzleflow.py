@@ -12,9 +12,17 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.records import from_json
+from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE
 from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
 from puzzleflow.models.piece_tokens import TokenConfig
 from puzzleflow.models.relational import CellEmbedding, cell_coordinates
+
+MAX_LAYERS = 256
+VIT_SIZES = (
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "image_size", "patch_size",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,23 @@ class FlowConfig:
     flow: bool = True  # False: predict positions at once, without π_t and t
     vit: dict[str, int] | None = None  # sizes of transformers.ViTConfig; None: ViT-B/16
 
+    def __post_init__(self) -> None:
+        """Refuse sizes that no trained model has."""
+        sizes = {name: value for name, value in vars(self).items() if type(value) is int}
+        sizes |= {f"vit.{name}": value for name, value in (self.vit or {}).items()}
+        sizes |= {"head": max(self.head, default=1), "time_dim": self.time_dim // 4}
+        sizes |= {"num_layers": 1 + self.num_layers}
+        most = {"num_layers": MAX_LAYERS, "vit.num_hidden_layers": MAX_LAYERS, "piece_px": MAX_PX}
+        for name, size in sizes.items():
+            if not 1 <= size <= most.get(name, MAX_SIZE):
+                raise InputError(f"{name}: no trained model has this size, {size}")
+        if unknown := set(self.vit or {}) - set(VIT_SIZES):
+            raise InputError(f"vit: unknown {', '.join(sorted(unknown))[:80]}")
+        if self.activation not in ("relu", "gelu"):
+            raise UnknownName("activation", self.activation, ("relu", "gelu"))
+        if not (0 <= self.dropout < 1 and 0 < self.time_scale <= 1e6):
+            raise InputError("dropout lies from 0 to below 1, time_scale above 0 up to a million")
+
     def check(self, grid: Grid) -> None:
         """Raise where such a model is made for another number of positions."""
         if self.num_positions is not None and grid.num_pieces != self.num_positions:
@@ -53,8 +78,8 @@ class FlowConfig:
     def from_dict(cls, values: dict[str, Any]) -> FlowConfig:
         known = {field.name for field in fields(cls)}
         if unknown := set(values) - known:
-            raise InputError(f"a flow model has no setting {', '.join(sorted(unknown))}")
-        return cls(**{**values, "head": tuple(values.get("head", cls.head))})
+            raise InputError(f"a flow model has no setting {', '.join(sorted(unknown))[:80]}")
+        return from_json(cls, values)
 
 
 PRESETS: dict[str, FlowConfig] = {

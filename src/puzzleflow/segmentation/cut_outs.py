@@ -9,7 +9,7 @@ import numpy as np
 from puzzleflow.core.cells import crop_to_material
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.types import ByteArray
-from puzzleflow.segmentation.find import segment
+from puzzleflow.segmentation.find import check_photo, segment
 
 PLAIN_SPREAD = 12.0  # levels; the margins of a picture of something else spread further
 CELL_SPAN = 0.5  # of the sides; pieces of puzzles span more of their cell, usually nearly all
@@ -45,6 +45,7 @@ def _off_plain_ground(pictures: Sequence[ByteArray]) -> list[ByteArray]:
     """
     found = []
     for pixels in pictures:
+        check_photo(*pixels.shape[:2])
         try:
             segmentation = segment(np.ascontiguousarray(pixels[..., :3]))
         except InputError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
+from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
 from puzzleflow.pictures import resize
@@ -24,6 +25,7 @@ REFINE_PIXELS = 24_000_000  # a larger window keeps the outline of the reduced s
 MAX_FRAGMENTS = 1000
 UNEVEN_LEVELS = 25.0  # a ground that spreads this much is not plain
 LEAST_PX = 16
+WORK_BYTES = 18  # a pixel, beside the photograph itself
 
 
 def segment(
@@ -54,6 +56,11 @@ def segment(
     return _cut(photo, labels, ground, found.threshold)
 
 
+def check_photo(height: int, width: int) -> None:
+    """Refuse photographs whose fragments cannot be found within the ceiling of memory."""
+    check_bytes(height * width * WORK_BYTES, f"finding fragments in {width:,}x{height:,} pixels")
+
+
 def _check(photo: ByteArray, threshold: float | None) -> None:
     if photo.dtype != np.uint8 or photo.ndim != 3 or photo.shape[2] not in (3, 4):
         raise InputError(f"a photograph is (H, W, 3 or 4) uint8, not {photo.shape} {photo.dtype}")
@@ -62,6 +69,7 @@ def _check(photo: ByteArray, threshold: float | None) -> None:
             f"the photograph has {photo.shape[1]}x{photo.shape[0]} pixels; "
             f"at least {LEAST_PX} a side are needed"
         )
+    check_photo(*photo.shape[:2])
     if threshold is not None and not threshold > 0:
         raise InputError(f"the threshold must be above 0, not {threshold}")
 

@@ -63,7 +63,10 @@ class FlowSolver:
             K = len(x_t)
             repeated = np.repeat(features[None], K, axis=0)  # (K, N, D)
             time_now = np.full(K, t, dtype=np.float32)
-            return self.engine.step(repeated, x_t, time_now, grid).astype(np.float64)
+            logits = self.engine.step(repeated, x_t, time_now, grid).astype(np.float64)
+            if not np.isfinite(logits).all():
+                raise CannotSolve(f"{self.weights}: its network gives numbers that are not finite")
+            return logits
 
         prepare_s = time.perf_counter() - began
         return FlowSession(step, grid.num_pieces, self.sampler, self.starts, prepare_s)

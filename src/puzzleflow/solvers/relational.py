@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from puzzleflow.core.errors import naming
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
+from puzzleflow.models.checkpoint import bundled_weights, load_network
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.relational import RelationalConfig, RelationalNet, World
 from puzzleflow.solvers.base import Session
 from puzzleflow.solvers.energy_session import EnergySession, check_decoding
 from puzzleflow.solvers.open_session import OpenSession
-from puzzleflow.solvers.relational_energy import Terms, terms_of, weights_for
+from puzzleflow.solvers.relational_energy import Terms, check_fitted, terms_of, weights_for
 from puzzleflow.solvers.relational_open import hypotheses
 from puzzleflow.solvers.seam_prior import seam_prior
 
@@ -34,10 +35,13 @@ class RelationalSolver:
 
     def __init__(self, weights: str | Path | None = None, decode: str = "layout") -> None:
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
-        tensors, config = load_weights(self.weights)
-        self.network = RelationalNet(RelationalConfig.from_dict(config["network"]))
-        restore(self.network, tensors, self.weights).eval()
-        self.fitted: dict[str, dict[str, dict[str, float]]] = config.get("energy", {})
+        self.network, config = load_network(
+            self.weights, lambda sizes: RelationalNet(RelationalConfig.from_dict(sizes)), self.name
+        )
+        with naming(self.weights):
+            self.fitted: dict[str, dict[str, dict[str, float]]] = check_fitted(
+                config.get("energy", {})
+            )
         self.decode = check_decoding(decode)
 
     def prepare(self, puzzle: Puzzle) -> Session:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from puzzleflow.core.errors import FormatError, naming
 from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.records import from_json
 from puzzleflow.core.types import FloatArray
 from puzzleflow.models.relational import Relations
 from puzzleflow.search.energy import Energy
@@ -59,6 +62,20 @@ class EnergyWeights:
 
 
 WEIGHTS = tuple(field.name for field in fields(EnergyWeights))
+
+
+def check_fitted(fitted: Any) -> Any:
+    """The weights in a file's config, by grid or further divided; other things are refused."""
+    if not isinstance(fitted, dict):
+        raise FormatError("energy: expected an object")
+    for key, inner in fitted.items():
+        if isinstance(inner, dict) and any(isinstance(value, dict) for value in inner.values()):
+            check_fitted(inner)
+        elif inner != {}:
+            with naming("energy"):
+                Grid.parse(key)
+                from_json(EnergyWeights, inner)
+    return fitted
 
 
 def weights_for(grid: Grid, fitted: Mapping[str, Mapping[str, float]]) -> EnergyWeights:

@@ -23,7 +23,7 @@ from puzzleflow.core.errors import UnknownName
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
-from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
+from puzzleflow.models.checkpoint import bundled_weights, load_network
 from puzzleflow.models.edge_embedding import EdgeConfig, EdgeEmbedding, side_distances
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.classical import Found, SeamSession
@@ -74,9 +74,9 @@ class RgLnsSolver:
         if start not in STARTS:
             raise UnknownName("start", start, STARTS)
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
-        tensors, config = load_weights(self.weights)
-        self.network = EdgeEmbedding(EdgeConfig.from_dict(config["network"]))
-        restore(self.network, tensors, self.weights).eval()
+        self.network, _ = load_network(
+            self.weights, lambda sizes: EdgeEmbedding(EdgeConfig.from_dict(sizes)), "edges"
+        )
         self.start = start
         self.neighbourhood = Neighbourhood(max_rank, min_pieces, beam_width)
 

@@ -6,7 +6,6 @@ their header has been held against the size that the archive declares.
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -18,20 +17,21 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
-from puzzleflow.files import atomic_path
+from puzzleflow.files import atomic_path, open_regular
 
 NPY_MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = b"PK\x03\x04"
-MAX_MEMBER_BYTES = 1 << 30
+_PART_BYTES = 1 << 20
 
 
 def first_bytes(path: Path, count: int = 8) -> bytes:
-    """The beginning of a file, or nothing where there is no readable file."""
+    """The beginning of a file, or nothing where there is no readable regular file."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(count)
-    except OSError:
+    except (OSError, InputError):
         return b""
 
 
@@ -71,7 +71,7 @@ def map_npy(path: str | Path) -> NDArray[Any]:
     """Read-only memory map of an ``.npy`` file; pages come from disk when touched."""
     path = Path(path)
     with _reading(path, "an .npy file"):
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             shape, fortran, dtype = _header(stream, path)
             offset = stream.tell()
         num_bytes = math.prod(shape) * dtype.itemsize
@@ -87,15 +87,18 @@ def map_npy(path: str | Path) -> NDArray[Any]:
 
 
 def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Every array of an ``.npz`` archive, each at most 1 GiB."""
+    """Every array of an ``.npz`` archive."""
     path = Path(path)
     arrays: dict[str, NDArray[Any]] = {}
-    with _reading(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
+    with (
+        _reading(path, "an .npz archive"),
+        open_regular(path) as file,
+        zipfile.ZipFile(file) as archive,
+    ):
         members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
         if len(members) > 1000:
             raise FormatError(f"{path}: {len(members)} arrays are too many")
-        if sum(info.file_size for info in members) > MAX_MEMBER_BYTES:
-            raise FormatError(f"{path}: unpacks to more than {MAX_MEMBER_BYTES:,} bytes")
+        check_bytes(sum(info.file_size for info in members), f"{path}: what it unpacks to")
         for info in members:
             with archive.open(info) as stream:
                 arrays[info.filename[: -len(".npy")]] = _member(stream, info.file_size, path)
@@ -103,16 +106,20 @@ def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
 
 
 def _member(stream: IO[bytes], file_size: int, path: Path) -> NDArray[Any]:
-    content = stream.read(file_size)
-    buffer = io.BytesIO(content)
-    shape, fortran, dtype = _header(buffer, path)
-    num_values = math.prod(shape)
-    if len(content) - buffer.tell() != num_values * dtype.itemsize:
+    shape, fortran, dtype = _header(stream, path)
+    num_bytes = math.prod(shape) * dtype.itemsize
+    if file_size - stream.tell() != num_bytes:
         raise FormatError(f"{path}: an array of shape {shape} and {dtype} is cut short")
-    if num_values * dtype.itemsize == 0:
+    content = np.empty(num_bytes, np.uint8)  # filled in place: it is never there twice
+    filled = 0
+    while filled < num_bytes and (part := stream.read(min(_PART_BYTES, num_bytes - filled))):
+        content[filled : filled + len(part)] = np.frombuffer(part, np.uint8)
+        filled += len(part)
+    if filled < num_bytes or stream.read(1):  # to the end: that is where its checksum is checked
+        raise FormatError(f"{path}: an array of shape {shape} and {dtype} is cut short")
+    if num_bytes == 0:
         return np.zeros(shape, dtype)
-    array = np.frombuffer(content, dtype, offset=buffer.tell()).copy()
-    return array.reshape(shape, order="F" if fortran else "C")
+    return content.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:

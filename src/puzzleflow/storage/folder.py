@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.canvas import UNPLACED
-from puzzleflow.core.cells import MAX_PIXELS, equal_cells
+from puzzleflow.core.ceiling import ceiling_bytes
+from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.open_facts import OpenFacts
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
+from puzzleflow.files import plain_text
 from puzzleflow.pictures import SUFFIXES, natural_key, read_picture, write_picture
 from puzzleflow.storage.layout import (
     SavedLayout,
@@ -119,7 +121,7 @@ class FolderSource(PuzzleSource):
 
     def _cells(self, folder: Path, names: tuple[str, ...]) -> ByteArray:
         """(N, h, w, 4) the pieces of a folder, cut out and brought to one size."""
-        left = MAX_PIXELS
+        left = ceiling_bytes() // 4  # pixels, of all pictures together
         pieces = []
         for name in names:
             pieces.append(read_picture(folder / name, "RGBA", max_pixels=left))
@@ -151,7 +153,7 @@ class FolderSource(PuzzleSource):
         return len(_pieces(self.folders[index]))
 
     def puzzle_id(self, index: int) -> str:
-        return self._layouts(index).puzzle_id or self.folders[index].name
+        return plain_text(self._layouts(index).puzzle_id or self.folders[index].name)
 
     def pins(self, index: int) -> dict[int, int]:
         layout = self._layouts(index)

@@ -19,6 +19,7 @@ The label files and the metadata may be missing. :class:`GapSource` reads,
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,13 +35,14 @@ from puzzleflow.core.assignment import (
     as_turns,
     whole_numbers,
 )
+from puzzleflow.core.ceiling import check_bytes, check_puzzle
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import from_json
 from puzzleflow.core.types import ByteArray, IntArray
-from puzzleflow.files import read_json
+from puzzleflow.files import plain_text, read_json
 from puzzleflow.storage import hdf5
 from puzzleflow.storage.arrays import first_bytes
 from puzzleflow.storage.gap_writer import (
@@ -55,9 +57,6 @@ from puzzleflow.storage.gap_writer import (
 from puzzleflow.storage.source import PuzzleSource
 
 __all__ = ["GapSource", "write_gap_split"]
-
-MAX_PUZZLE_BYTES = 1 << 30
-MAX_LABELS = 1 << 27
 
 
 class _Open(NamedTuple):
@@ -151,7 +150,7 @@ class GapSource(PuzzleSource):
             file = hdf5.open_file(path)
             try:
                 dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, "puzzles"))
-                with hdf5.reading(path):
+                with hdf5.reading(path), naming(path):
                     _check_puzzles(dataset, path)
             except BaseException:
                 file.close()
@@ -193,7 +192,7 @@ class GapSource(PuzzleSource):
         return as_placement(labels, self._num_pieces, self._grid.num_pieces)
 
     def puzzle_id(self, index: int) -> str:
-        return f"{self.path.name}/{index}"
+        return plain_text(f"{self.path.name}/{index}")
 
     def labels(self) -> NDArray[Any] | None:
         """(M, N) the labels as they are, not yet proven permutations."""
@@ -203,12 +202,10 @@ class GapSource(PuzzleSource):
 
     def _read_labels(self, path: Path) -> NDArray[Any]:
         as_coordinates = path.name == COORDINATES
-        values = _read_whole(path, "labels")
         shape = (
             (len(self), self._num_pieces, 2) if as_coordinates else (len(self), self._num_pieces)
         )
-        if values.shape != shape:
-            raise FormatError(f"{path}: expected labels of shape {shape}, got {values.shape}")
+        values = self._whole(path, shape)
         with naming(path):
             values = whole_numbers(values)
         if not as_coordinates:
@@ -220,6 +217,14 @@ class GapSource(PuzzleSource):
             raise NotAPermutation(f"{path}: puzzle {row} leaves the {self._grid} grid")
         cells = values.astype(np.int64)
         return np.where(foreign, -1, cells[..., 0] * self._grid.cols + cells[..., 1])  # (M, N)
+
+    def _whole(self, path: Path, shape: tuple[int, ...]) -> NDArray[Any]:
+        """The labels in a file, which must have this shape."""
+        with hdf5.open_file(path) as file:
+            dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, "labels"))
+            if dataset.shape != shape:
+                raise FormatError(f"{path}: expected labels of shape {shape}, got {dataset.shape}")
+            return hdf5.read_whole(dataset, path)
 
     def truths(self) -> IntArray | None:
         labels = self.labels()
@@ -233,11 +238,9 @@ class GapSource(PuzzleSource):
     def turns(self) -> IntArray | None:
         path = self.folder / TURNS
         if self._turns is None and self._conditions.turned and path.exists():
-            values = _read_whole(path, "labels")
+            values = self._whole(path, (len(self), self._num_pieces))
             with naming(path):
-                if values.shape != (shape := (len(self), self._num_pieces)):
-                    raise FormatError(f"expected turns of shape {shape}, got {values.shape}")
-                self._turns = as_turns(values.ravel(), values.size).reshape(shape)
+                self._turns = as_turns(values.ravel(), values.size).reshape(values.shape)
         return self._turns
 
     def contradictions(self) -> list[str]:
@@ -255,6 +258,7 @@ class GapSource(PuzzleSource):
             dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, "reference"))
             if dataset.ndim != 4 or len(dataset) != len(self) or dataset.dtype != np.uint8:
                 raise FormatError(f"{path}: expected uint8 (M, H, W, 3), got {dataset.shape}")
+            check_bytes(math.prod(dataset.shape[1:]), f"{path}: a picture of {dataset.shape[1:]}")
             with hdf5.reading(path):
                 picture: ByteArray = dataset[self._checked(index)]
         return picture
@@ -286,14 +290,4 @@ def _check_puzzles(dataset: h5py.Dataset, path: Path) -> None:
         )
     if 0 in shape:
         raise InputError(f"{path}: holds no puzzles (shape {shape})")
-    if int(np.prod(shape[1:], dtype=object)) > MAX_PUZZLE_BYTES:
-        raise FormatError(f"{path}: puzzles of shape {shape[1:]} are too large")
-
-
-def _read_whole(path: Path, key: str) -> NDArray[Any]:
-    with hdf5.open_file(path) as file:
-        dataset = hdf5.open_dataset(file, path, hdf5.only_dataset(file, path, key))
-        with hdf5.reading(path):
-            if int(np.prod(dataset.shape, dtype=object)) > MAX_LABELS:
-                raise FormatError(f"{path}: labels of shape {dataset.shape} are too many")
-            return np.asarray(dataset[()])
+    check_puzzle(*map(int, shape[1:4]))

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
+from numpy.typing import NDArray
 
+from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
+from puzzleflow.files import open_regular
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-MAX_CHUNK_BYTES = 1 << 30
+BYTES_PER_CHUNK = 4096  # that HDF5 takes for every chunk of a selection, however small
 CACHE_BYTES = 512 << 20  # what h5py's own chunks of 14,000 GAP-3 puzzles need
 _BUILT_IN_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scale"}
 
@@ -37,6 +41,7 @@ def reading(path: Path) -> Iterator[None]:
 def open_file(path: Path) -> h5py.File:
     """The file, opened for reading; no lock is taken, so read-only media work."""
     with reading(path):
+        open_regular(path).close()
         return h5py.File(path, "r", locking=False)
 
 
@@ -71,14 +76,26 @@ def open_dataset(file: h5py.File, path: Path, key: str) -> h5py.Dataset:
         if chunks is None:
             return dataset
         chunk_bytes = math.prod(chunks) * dataset.dtype.itemsize
-        if chunk_bytes > MAX_CHUNK_BYTES:
-            raise FormatError(f"{path}: chunks of {chunk_bytes:,} bytes are too large")
+        check_bytes(2 * chunk_bytes, f"{path}: a chunk of {chunk_bytes:,} bytes")
         per_slab = _chunks_across(dataset.shape[1:], chunks[1:])
+        check_bytes(per_slab * BYTES_PER_CHUNK, f"{path}: one of {dataset.shape}, in tiny chunks,")
         access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
         needed = min(CACHE_BYTES, max(1 << 20, per_slab * chunk_bytes))
         access.set_chunk_cache(max(521, min(per_slab * 10, 1 << 20) | 1), needed, 0.75)
         dataset.id.close()  # an open handle would keep its small cache
         return h5py.Dataset(h5py.h5d.open(file.id, key.encode(), access))
+
+
+def read_whole(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
+    """Every value of a dataset, if they and the bookkeeping of their chunks fit in memory."""
+    with reading(path):
+        num_chunks = _chunks_across(dataset.shape, dataset.chunks) if dataset.chunks else 1
+        needed = math.prod(dataset.shape) * max(1, dataset.dtype.itemsize)
+        check_bytes(
+            needed + num_chunks * BYTES_PER_CHUNK,
+            f"{path}: {dataset.dtype} of shape {dataset.shape} in {num_chunks:,} parts",
+        )
+        return np.asarray(dataset[()])
 
 
 def _chunks_across(shape: tuple[int, ...], chunks: tuple[int, ...]) -> int:

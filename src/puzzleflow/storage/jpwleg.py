@@ -20,18 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from puzzleflow.core.ceiling import check_bytes, check_puzzle
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.files import plain_text
 from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.source import PuzzleSource
 
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
 _SPLITS = {"train": "train", "valid": "val", "val": "val", "test": "test"}
 _PIECE_PX = 96
-MAX_PICTURE_BYTES = 1 << 30
 
 
 class JpwlegSource(PuzzleSource):
@@ -94,8 +95,8 @@ class JpwlegSource(PuzzleSource):
                 )
             if images.size == 0:
                 raise InputError(f"{self.images_path}: holds no puzzles (shape {images.shape})")
-            if images.size // len(images) > MAX_PICTURE_BYTES:
-                raise FormatError(f"{self.images_path}: pictures {images.shape[1:]} are too large")
+            with naming(self.images_path):
+                check_puzzle(1, *images.shape[1:3])
             self._images_map = images
         return self._images_map
 
@@ -150,7 +151,7 @@ class JpwlegSource(PuzzleSource):
         return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
 
     def puzzle_id(self, index: int) -> str:
-        return f"{self.images_path.name}/{index}"
+        return plain_text(f"{self.images_path.name}/{index}")
 
     def _order(self, index: int) -> IntArray:
         """(N,) which piece of the file comes where when the centre is free."""
@@ -167,6 +168,7 @@ class JpwlegSource(PuzzleSource):
         labels = self._labels
         if labels is None:
             return None
+        check_bytes(4 * labels.size, f"{self.labels_path}: labels of shape {labels.shape}")
         truths = self._decode(np.asarray(labels), 0)  # (M, N)
         if self.centre_free:
             for index, row in enumerate(truths):

@@ -46,7 +46,6 @@ from puzzleflow.storage.arrays import (
 OPEN_ARRAYS = ("grid", "turns", "aside_prob", "confidence")
 INFO_FIELDS = ("dataset", "split", "checkpoint", "n_steps", "model_type")
 PIECE_TO_POSITION, POSITION_TO_PIECE = DIRECTIONS = ("piece-to-position", "position-to-piece")
-MAX_VALUES = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +129,6 @@ def _matrix(rows: ArrayLike, what: str) -> IntArray:
         array = np.asarray(rows)
     if array.ndim != 2 or array.shape[1] < 1:
         raise FormatError(f"{what}: expected shape (puzzles, pieces), got {array.shape}")
-    if array.size > MAX_VALUES:
-        raise FormatError(f"{what}: {array.size:,} values are more than {MAX_VALUES:,}")
     with naming(what):
         return whole_numbers(array).astype(np.int64)
 

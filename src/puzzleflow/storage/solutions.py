@@ -28,6 +28,7 @@ from puzzleflow.core.open_facts import OpenFacts
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution
 from puzzleflow.core.records import RARELY, from_json
 from puzzleflow.core.types import IntArray
+from puzzleflow.files import read_regular
 from puzzleflow.journal import VERSION
 
 KIND = "solutions"
@@ -125,7 +126,7 @@ def read_solutions(path: str | Path) -> tuple[dict[str, Any], list[Solved]]:
     """
     path = Path(path)
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_regular(path, times=4).split(b"\n")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     heading: dict[str, Any] = {}

@@ -56,7 +56,8 @@ def _originals(folder: Path) -> dict[str, str]:
     for table in (folder / "images.csv", folder.parent / "images.csv"):
         if table.is_file():
             with table.open(newline="", encoding="utf-8") as stream:
-                return {row["file"]: _split_key(row) for row in csv.DictReader(stream)}
+                rows = [row for row in csv.DictReader(stream) if row.get("file")]
+                return {row["file"]: _split_key(row) for row in rows}
     return {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.rng import child_rng
-from puzzleflow.files import write_bytes
+from puzzleflow.files import read_table, write_bytes
 from puzzleflow.generation.plan import pictures_digest
 from puzzleflow.generation.survey import Surveyed, survey_pictures
 from puzzleflow.journal import Journal
@@ -92,16 +91,11 @@ def read_kinds(path: Path, merged: Sequence[str] = ()) -> dict[str, str]:
 
     merged  ``NEW=OLD,OLD``: several kinds under one name
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            table = csv.DictReader(stream)
-            if not {"file", "kind"} <= set(table.fieldnames or ()):
-                raise FormatError(f"{path}: expected the columns file and kind")
-            kinds = {row["file"]: (row["kind"] or "").strip() for row in table}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{path}: expected a CSV table ({error})") from error
+    heading, *lines = read_table(path) or [[]]
+    if not {"file", "kind"} <= set(heading):
+        raise FormatError(f"{path}: expected the columns file and kind")
+    rows = [dict(zip(heading, line, strict=False)) for line in lines]
+    kinds = {row.get("file", ""): row.get("kind", "").strip() for row in rows}
     new_name = {}
     for text in merged:
         new, _, old = text.partition("=")
