@@ -17,7 +17,7 @@ from puzzleflow.solvers.free_form.board import Board
 
 Group = Mapping[int, Pose]
 
-MIN_GAIN = 0.6  # less is as likely chance as truth
+MIN_GAIN = 1.5  # less is as likely chance as truth
 RIVAL = 0.5  # how much a unit's second best placement speaks against its best
 SAME_SHARE, SAME_ANGLE = 0.08, 4.0  # of √area, degrees: nearer placements are one
 
@@ -97,7 +97,7 @@ def grow(
     used, total = [start], 0.0
     pending = placements(board, units, left, poses, poses)
     while pending:
-        best = _surest(board, units, [each for each in pending if each.gain >= min_gain])
+        best = _surest(board, units, pending, min_gain)
         if best is None:
             break
         best = settled(board, units, best, poses)
@@ -111,20 +111,27 @@ def grow(
     return Grown(poses, tuple(used), total)
 
 
-def _surest(board: Board, units: Sequence[Group], pending: Sequence[Placement]) -> Placement | None:
-    """The placement with the largest gain above RIVAL times its unit's second best."""
+def _surest(
+    board: Board, units: Sequence[Group], pending: Sequence[Placement], min_gain: float
+) -> Placement | None:
+    """The placement with the largest gain above RIVAL times its unit's second best.
+
+    None if that is less than ``min_gain`` for all.
+    """
     best: dict[int, Placement] = {}
     second: dict[int, float] = {}
     for each in sorted(pending, key=lambda one: -one.gain):
+        if each.gain < 0:
+            break
         if each.unit not in best:
             best[each.unit] = each
         elif each.unit not in second and not _same(
             board, units, each.unit, each.motion, best[each.unit], loose=3.0
         ):
             second[each.unit] = each.gain
-    return max(
-        best.values(), key=lambda one: one.gain - RIVAL * second.get(one.unit, 0.0), default=None
-    )
+    sure = {unit: each.gain - RIVAL * second.get(unit, 0.0) for unit, each in best.items()}
+    unit = max(sure, key=sure.__getitem__, default=None)
+    return best[unit] if unit is not None and sure[unit] >= min_gain else None
 
 
 def _updated(
@@ -142,7 +149,7 @@ def _updated(
 
 
 def settled(
-    board: Board, units: Sequence[Group], start: Placement, placed: Group, levels: int = 4
+    board: Board, units: Sequence[Group], start: Placement, placed: Group, levels: int = 5
 ) -> Placement:
     """The placement moved a little, so that it fits all its neighbours best."""
     group = units[start.unit]
@@ -154,7 +161,7 @@ def settled(
     }
     best = replace(start, gain=board.gain(here, beside))
     root = min(board.roots[index] for index in group)
-    shift, turn = 0.03 * root, 1.5
+    shift, turn = 0.05 * root, 4.0
     for _ in range(levels):
         x = sum(pose.x for pose in here.values()) / len(here)
         y = sum(pose.y for pose in here.values()) / len(here)
