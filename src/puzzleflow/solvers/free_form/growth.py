@@ -1,6 +1,6 @@
 """Components grown best first from units: single fragments, or groups that hold together.
 
-At every step the surest placement is taken: large gain, no rival. A gain counts all
+At every step the placement with the largest gain is taken. A gain counts all
 fragments that are placed already, so a pose that agrees with several of them
 (a loop that closes) wins over one that agrees with a single one, and one that
 lies over others is out. Growth ends when no placement gains enough.
@@ -18,7 +18,6 @@ from puzzleflow.solvers.free_form.board import Board
 Group = Mapping[int, Pose]
 
 MIN_GAIN = 1.5  # less is as likely chance as truth
-RIVAL = 0.5  # how much a unit's second best placement speaks against its best
 SAME_SHARE, SAME_ANGLE = 0.08, 4.0  # of √area, degrees: nearer placements are one
 
 
@@ -68,19 +67,12 @@ def placements(
     return sorted(found, key=lambda each: -each.gain)
 
 
-def _same(
-    board: Board,
-    units: Sequence[Group],
-    unit: int,
-    motion: Pose,
-    other: Placement,
-    loose: float = 1.0,
-) -> bool:
-    if other.unit != unit or angle_between(other.motion.angle, motion.angle) > loose * SAME_ANGLE:
+def _same(board: Board, units: Sequence[Group], unit: int, motion: Pose, other: Placement) -> bool:
+    if other.unit != unit or angle_between(other.motion.angle, motion.angle) > SAME_ANGLE:
         return False
     index, pose = next(iter(units[unit].items()))
     one, two = motion @ pose, other.motion @ pose
-    return math.hypot(one.x - two.x, one.y - two.y) < loose * SAME_SHARE * board.roots[index]
+    return math.hypot(one.x - two.x, one.y - two.y) < SAME_SHARE * board.roots[index]
 
 
 def grow(
@@ -97,8 +89,8 @@ def grow(
     used, total = [start], 0.0
     pending = placements(board, units, left, poses, poses)
     while pending:
-        best = _surest(board, units, pending, min_gain)
-        if best is None:
+        best = max(pending, key=lambda each: each.gain)
+        if best.gain < min_gain:
             break
         best = settled(board, units, best, poses)
         added = moved(units[best.unit], best.motion)
@@ -109,29 +101,6 @@ def grow(
         pending = _updated(board, units, pending, best.unit, added)
         pending += placements(board, units, left, added, poses)
     return Grown(poses, tuple(used), total)
-
-
-def _surest(
-    board: Board, units: Sequence[Group], pending: Sequence[Placement], min_gain: float
-) -> Placement | None:
-    """The placement with the largest gain above RIVAL times its unit's second best.
-
-    None if that is less than ``min_gain`` for all.
-    """
-    best: dict[int, Placement] = {}
-    second: dict[int, float] = {}
-    for each in sorted(pending, key=lambda one: -one.gain):
-        if each.gain < 0:
-            break
-        if each.unit not in best:
-            best[each.unit] = each
-        elif each.unit not in second and not _same(
-            board, units, each.unit, each.motion, best[each.unit], loose=3.0
-        ):
-            second[each.unit] = each.gain
-    sure = {unit: each.gain - RIVAL * second.get(unit, 0.0) for unit, each in best.items()}
-    unit = max(sure, key=sure.__getitem__, default=None)
-    return best[unit] if unit is not None and sure[unit] >= min_gain else None
 
 
 def _updated(
