@@ -28,7 +28,7 @@ from puzzleflow.solvers.free_form.palette import Palette
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
-VERSION = 1  # of the candidates: a journal of another version is not used
+VERSION = 2  # of the candidates: a journal of another version is not used
 SAME_SHARE, SAME_ANGLE = 0.05, 4.0  # of √area, degrees: nearer candidates are one
 
 Report = Callable[[str, int, int], None]
