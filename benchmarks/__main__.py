@@ -19,6 +19,7 @@ def run(names: list[str]) -> int:
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
+    sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
     for name in names or known:
         module = importlib.import_module(f"benchmarks.{name}")
         if hasattr(module, "main"):

@@ -23,7 +23,7 @@ from puzzleflow.core.metrics import score
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.generation.builder import build_puzzle, draw_positions
+from puzzleflow.generation.builder import build_puzzle
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.models.export import export_flow, quantise_graphs
@@ -53,7 +53,7 @@ def puzzles_of(grid: Grid, rounds: int) -> list[Puzzle]:
             place = (str(grid), round_, sample.name)
             seeds = [child_seed(0, "mask", *place, cell) >> 1 for cell in range(grid.num_pieces)]
             masks = model.masks(seeds, 128, 128)
-            positions = draw_positions(child_rng(0, "order", *place), grid.num_pieces)
+            positions = child_rng(0, "order", *place).permutation(grid.num_pieces)
             puzzles.append(build_puzzle(load_sample(sample.name), grid, masks, positions))
     return puzzles
 

@@ -8,17 +8,14 @@ import torch
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.rng import child_rng
-from puzzleflow.generation.builder import build_puzzle, draw_positions
-from puzzleflow.generation.erosion import erosion_model
+from puzzleflow.core.rng import child_seed
+from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.samples import list_samples, load_sample
 from puzzleflow.solvers.relational import RelationalSolver
 
 
 def puzzle_of(sample: str, grid: Grid, seed: int) -> Puzzle:
-    masks = erosion_model("outline").masks(range(grid.num_pieces), 128, 128)
-    positions = draw_positions(child_rng(seed, sample), grid.num_pieces)
-    return build_puzzle(load_sample(sample), grid, masks, positions)
+    return cut_puzzle(load_sample(sample), grid, "outline", child_seed(seed, sample))
 
 
 def main() -> None:

@@ -80,19 +80,17 @@ def exact_rows(num_instances: int) -> None:
             row(f"{text}, {name}", [timed(partial(task, e))[0] for e in energies])
 
 
-def planted_rows(num_instances: int, backend: str) -> None:
+def planted_rows(num_instances: int) -> None:
     for text, seam, place in MARGINS:
         large = text != "5x5"
-        if backend == "plain" and (text == "20x20" or seam < 2.7):
-            continue
         seconds, found = [], 0
         count = max(2, num_instances // (10 if text == "20x20" else 2 if large else 1))
         for seed in range(count):
             energy, truth = planted(Grid.parse(text), seed, seam=seam, place=place)
-            spent, (best,) = timed(partial(search, energy, seed=seed, backend=backend))
+            spent, (best,) = timed(partial(search, energy, seed=seed))
             seconds.append(spent)
             found += best.energy <= energy.of_layout(truth) + 1e-9
-        name = f"{text}, seams {seam}, places {place}, {backend}"
+        name = f"{text}, seams {seam}, places {place}"
         row(name, seconds, f"planted {found}/{count}")
 
 
@@ -119,8 +117,7 @@ def main() -> None:
     posterior(warm_up, effort=0.1)
     print("| task | median ms | quickest ms | outcome |\n|---|---|---|---|")
     exact_rows(num_instances)
-    planted_rows(num_instances, "compiled")
-    planted_rows(min(num_instances, 6), "plain")
+    planted_rows(num_instances)
     calibration_rows(num_instances)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from photographs import found_iou, sample_photograph
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.generation.fragments import list_fragment_generators
-from puzzleflow.generation.photographs import found_iou, sample_photograph
 from puzzleflow.segmentation import segment
 
 NUM_PHOTOGRAPHS = 56  # of nine fragments: 504

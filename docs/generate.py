@@ -71,10 +71,11 @@ def commands() -> list[tuple[str, Any]]:
 def _walk(command: Any, path: list[str]) -> list[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         return [(" ".join(path), command)]
+    context = command.make_context("puzzleflow", [], resilient_parsing=True)
     return [
         found
-        for name, below in sorted(command.commands.items())
-        for found in _walk(below, [*path, name])
+        for name in sorted(command.list_commands(context))
+        for found in _walk(command.get_command(context, name), [*path, name])
     ]
 
 

@@ -16,15 +16,14 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
+from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.files import write_bytes
-from puzzleflow.generation.builder import build_puzzle, draw_positions
+from puzzleflow.generation.builder import build_puzzle, draw_positions, mask_seeds
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
-from puzzleflow.generation.recipe import mask_seed
 from puzzleflow.pictures import write_picture
 from puzzleflow.samples import load_sample
 from puzzleflow.web.server import running
@@ -37,7 +36,7 @@ SAMPLE, SEED = "harvesters", 3
 def photograph(path: Path) -> None:
     """Nine fragments of a painting on slate."""
     grid = Grid(3, 3)
-    masks = erosion_model("vae").masks([mask_seed(SEED, cell) for cell in range(9)], 160, 160)
+    masks = erosion_model("vae").masks(mask_seeds(SEED, grid), 160, 160)
     places = draw_positions(child_rng(SEED, "permutation"), grid.num_pieces)
     puzzle = build_puzzle(load_sample(SAMPLE), grid, masks, places)
     conditions = Conditions(ground=GROUNDS["slate"], gap_px=24)

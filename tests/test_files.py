@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
-from puzzleflow.files import atomic_path, read_json, write_bytes, write_json, write_text
+from puzzleflow.files import (
+    atomic_path,
+    read_json,
+    remove_stale_parts,
+    write_bytes,
+    write_json,
+    write_text,
+)
 
 json_values = st.recursive(
     st.none()
@@ -124,6 +133,25 @@ def test_rights_are_those_of_a_new_file(tmp_path):
 def test_a_long_name_still_fits(tmp_path):
     write_bytes(tmp_path / ("n" * 250), b"x")
     assert (tmp_path / ("n" * 250)).read_bytes() == b"x"
+
+
+def test_only_the_temporary_files_of_dead_processes_go(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    dead, mine = process.pid, os.getpid()
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    kept = {
+        *(".part", "x.part", f".{dead}.part", f".x.{dead}.part", f"x.{dead}.abc.part"),
+        *(f".x.{mine}.abc.part", ".x.npz.abc.part", f".x.{dead}.abc.png"),
+    }
+    reborn = folder / f".x.{mine}.def.part"  # of an earlier process that had our number
+    gone = {f".x.{dead}.abc.part", f".a.b.{dead}.a_c.part", f".x.{9**20}.a.part", reborn.name}
+    for name in kept | gone:
+        (folder / name).touch()
+    os.utime(reborn, (1, 1))
+    remove_stale_parts(tmp_path)
+    assert {path.name for path in folder.iterdir()} == kept
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from PIL import Image
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.pictures import (
     list_pictures,
+    natural_key,
     read_picture,
     resize,
     square_crop,
@@ -203,6 +206,25 @@ def test_pictures_are_listed_in_order_without_hidden_ones(tmp_path):
         list_pictures(tmp_path / "gone")
 
 
+def test_a_subfolder_that_cannot_be_read_is_named_unless_hidden(tmp_path, monkeypatch):
+    for name in ("a.jpg", ".cache/b.png", "sub/c.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    closed = {tmp_path / ".cache"}
+    real = os.scandir
+
+    def scandir(path):
+        if Path(path) in closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert len(list_pictures(tmp_path)) == 2
+    closed.add(tmp_path / "sub")
+    with pytest.raises(InputError, match=r"cannot read .*/sub: Permission denied"):
+        list_pictures(tmp_path)
+
+
 def test_large_jpegs_may_be_decoded_smaller(tmp_path):
     ramp = np.linspace(0, 255, 640).astype(np.uint8)
     pixels = np.broadcast_to(ramp[None, :, None], (480, 640, 3))
@@ -221,3 +243,15 @@ def test_a_torn_jpeg_is_noticed_when_decoded_smaller(tmp_path):
     content = (tmp_path / "a.jpg").read_bytes()
     with pytest.raises(FormatError, match="not a readable picture"):
         read_picture(content[: len(content) * 2 // 3], enough_px=64)
+
+
+def test_names_sort_as_people_count():
+    names = ["b10.png", "B9.png", "a2.png", "b1.png", "B1.png"]
+    assert sorted(names, key=natural_key) == ["a2.png", "B1.png", "b1.png", "B9.png", "b10.png"]
+
+
+def test_only_the_known_formats_are_decoded():
+    stream = io.BytesIO()
+    Image.new("RGB", (9, 7)).save(stream, "PPM")
+    with pytest.raises(FormatError, match="expected one of PNG, JPEG"):
+        read_picture(stream.getvalue())

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from puzzleflow.core.metrics import Scores, official_result, score
     from puzzleflow.core.puzzle import Layout, Puzzle, Solution
     from puzzleflow.evaluation.figures import contact_sheet, puzzle_figure
-    from puzzleflow.generation.builder import build_puzzle
+    from puzzleflow.formats.open import open_puzzles, open_source
+    from puzzleflow.generation.builder import build_puzzle, cut_puzzle
+    from puzzleflow.generation.erosion import erosion_model, list_erosions
     from puzzleflow.generation.fragments import draw_masks
     from puzzleflow.pictures import read_picture, write_picture
     from puzzleflow.samples import load_sample
     from puzzleflow.solvers.registry import list_solvers, load_solver
     from puzzleflow.storage.folder import write_folder
     from puzzleflow.storage.layout import read_layout, write_layout
-    from puzzleflow.storage.open import open_puzzles
     from puzzleflow.storage.predictions import read_predictions, write_predictions
     from puzzleflow.storage.source import PuzzleSource
 
@@ -38,12 +39,16 @@ _WHERE = {
     "Solution": "puzzleflow.core.puzzle",
     "build_puzzle": "puzzleflow.generation.builder",
     "contact_sheet": "puzzleflow.evaluation.figures",
+    "cut_puzzle": "puzzleflow.generation.builder",
     "draw_masks": "puzzleflow.generation.fragments",
+    "erosion_model": "puzzleflow.generation.erosion",
+    "list_erosions": "puzzleflow.generation.erosion",
     "list_solvers": "puzzleflow.solvers.registry",
     "load_sample": "puzzleflow.samples",
     "load_solver": "puzzleflow.solvers.registry",
     "official_result": "puzzleflow.core.metrics",
-    "open_puzzles": "puzzleflow.storage.open",
+    "open_puzzles": "puzzleflow.formats.open",
+    "open_source": "puzzleflow.formats.open",
     "puzzle_figure": "puzzleflow.evaluation.figures",
     "read_layout": "puzzleflow.storage.layout",
     "read_picture": "puzzleflow.pictures",
@@ -66,12 +71,16 @@ __all__ = [
     "Solution",
     "build_puzzle",
     "contact_sheet",
+    "cut_puzzle",
     "draw_masks",
+    "erosion_model",
+    "list_erosions",
     "list_solvers",
     "load_sample",
     "load_solver",
     "official_result",
     "open_puzzles",
+    "open_source",
     "puzzle_figure",
     "read_layout",
     "read_picture",

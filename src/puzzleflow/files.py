@@ -7,8 +7,9 @@ import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,49 +24,78 @@ def _umask() -> int:
     return current
 
 
+_STARTED_S = time.time()
 _NEW_FILE_MODE = 0o666 & ~_umask()  # asked once: setting the umask is not thread-safe
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Let every OSError of the block become an OutputError that names ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path that takes the place of ``path`` when the block succeeds.
 
-    The temporary file lies beside the final one (links are followed) and ends
-    in ``.part``, so give ``np.save`` and the like an open file, not the path:
-    they would append a suffix. A device such as /dev/stdout is written to,
-    never replaced. Every OSError becomes an OutputError that names ``path``.
+    The temporary file lies beside the final one (links are followed), carries the
+    number of this process and ends in ``.part``, so give ``np.save`` and the like
+    an open file, not the path: they would append a suffix. A device such as
+    /dev/stdout is written to, never replaced. Every OSError becomes an OutputError
+    that names ``path``.
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
     replaceable = path.parent != Path("/dev") and (target.is_file() or not target.exists())
-    try:
+    with writing(path):
         if target.is_dir():
             raise IsADirectoryError(None, "a folder is in the way")
         if replaceable:
             target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(
-            prefix=f".{target.name[:40]}.",
+            prefix=f".{target.name[:40]}.{os.getpid()}.",
             suffix=".part",
             dir=target.parent if replaceable else None,
         )
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    os.close(handle)
-    temporary = Path(name)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb") as stream:
+                os.fsync(stream.fileno())
+                if not replaceable:
+                    with path.open("wb") as device:
+                        shutil.copyfileobj(stream, device)
+            if replaceable:
+                temporary.chmod(_NEW_FILE_MODE)
+                temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def remove_stale_parts(folder: Path) -> None:
+    """Remove the temporary files below ``folder`` whose process is gone: it was killed."""
+    for part in folder.rglob(".*.part"):
+        owner = part.name.split(".")[-3]
+        with suppress(OSError):
+            if owner.isdecimal() and not _is_alive(int(owner), part.stat().st_mtime):
+                part.unlink()
+
+
+def _is_alive(process: int, then_s: float) -> bool:
+    """Whether the process that wrote at a time is still there."""
+    if process == os.getpid():
+        return then_s >= _STARTED_S  # containers give the same number again and again
+    if os.name != "posix":
+        return True  # asking would end it
     try:
-        yield temporary
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-            if not replaceable:
-                with path.open("wb") as device:
-                    shutil.copyfileobj(stream, device)
-        if replaceable:
-            temporary.chmod(_NEW_FILE_MODE)
-            temporary.replace(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        os.kill(process, 0)
+    except (OSError, OverflowError) as error:
+        return isinstance(error, PermissionError)
+    return True
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

@@ -1,101 +1,159 @@
-"""An append-only file of JSON lines that survives being killed in the middle of one."""
+"""The memory of long work: an append-only file of JSON lines that outlives a kill.
+
+The first line says what the others belong to; work only goes on in a journal whose heading
+is its own. A line is handed to the system in one piece before work goes on, so a kill loses
+at most the line being written, which the next run drops; it is forced to the disk every few
+seconds and at the end, so a power cut loses no more than those. Hold the folder's lock
+(``lock.py``) while a journal is open.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
+import reprlib
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
-from puzzleflow.core.errors import FormatError, InputError, OutputError
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.records import from_json
+from puzzleflow.files import writing
+
+VERSION = 2  # 1: several formats, none of which named itself
+SYNC_S = 5.0
+_BEGIN = b'{"journal":"'
+
+Entry = TypeVar("Entry")
 
 
-class JournalFile:
-    """``with JournalFile(path) as journal``: ``journal.entries`` were there, ``append`` adds.
+class Journal(Generic[Entry]):
+    """``with Journal(...) as journal``: ``entries`` were there, ``append`` adds one.
 
-    One process at a time may hold it. A last line that was cut off by a kill is removed.
+    kind     the sort of work, such as "bench"
+    heading  what identifies this work (a JSON object): another heading is refused
+    entry    the dataclass of a line; see ``core.records`` for the types its fields may have
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, kind: str, heading: Mapping[str, Any], entry: type[Entry]
+    ) -> None:
         self.path = path
-        self.entries: list[dict[str, Any]] = []
-        self._handle: int | None = None
+        self.entries: list[Entry] = []
+        self._head = {"journal": kind, "version": VERSION, "heading": json.loads(_line(heading))}
+        self._entry = entry
+        self._end = -1  # of the last whole line, once that is known
+        self._synced_s = time.monotonic()
+
+    def read(self) -> list[Entry]:
+        """The whole entries; another process may be writing. Empty if there is no journal."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"cannot read {self.path}: {error.strerror or error}") from error
+        return self._parse(content)
+
+    def changes(self) -> set[str]:
+        """Where the heading of the file differs from ours; nothing where there is none."""
+        try:
+            line = self.path.read_bytes().partition(b"\n")[0]
+            theirs, ours = _parsed(line).get("heading"), self._head["heading"]
+        except (OSError, FormatError, AttributeError):  # none, torn or foreign: see read()
+            return set()
+        keys = theirs.keys() | ours.keys() if isinstance(theirs, dict) else set()
+        return {key for key in keys if theirs.get(key) != ours.get(key)}
 
     def __enter__(self) -> Self:
-        try:
+        self.entries = self.read()
+        with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        except OSError as error:
-            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
-        try:
-            lock(self._handle, self.path)
-            self.entries, whole = _read(self.path)
-            os.ftruncate(self._handle, whole)
-        except BaseException:
-            self.close()
-            raise
+            self.path.touch()
+        if self._end <= 0:
+            self._end = 0
+            self._write(_line(self._head))
         return self
 
-    def append(self, entry: Mapping[str, Any]) -> None:
-        """One line, handed to the system in one write: whole, or torn at the end of the file."""
-        if self._handle is None:
-            raise ValueError("open the journal with `with`")
-        line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        try:
-            while line:
-                line = line[os.write(self._handle, line) :]
-        except OSError as error:
-            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
+    def append(self, entry: Entry) -> None:
+        """Add one line; it is safe against a kill when this returns."""
+        self._write(_line(asdict(entry)))  # type: ignore[call-overload]  # a dataclass
 
-    def close(self) -> None:
-        """Let go of the file and of its lock."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+    def __exit__(self, *error: object) -> None:
+        if self.path.exists():
+            self._write(b"", sync=True)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+    def _write(self, line: bytes, *, sync: bool = False) -> None:
+        """Put ``line`` behind the last whole one, in place of what may be torn there."""
+        assert self._end >= 0, "open the journal with `with`"
+        left = memoryview(line)
+        with writing(self.path), self.path.open("r+b", buffering=0) as stream:  # never made anew
+            stream.seek(self._end)
+            stream.truncate()
+            while left:
+                left = left[stream.write(left) :]
+            if sync or time.monotonic() - self._synced_s > SYNC_S:
+                os.fsync(stream.fileno())
+                self._synced_s = time.monotonic()
+        self._end += len(line)
+
+    def _parse(self, content: bytes) -> list[Entry]:
+        """Entries of a file whose last line may be torn."""
+        self._end = content.rfind(b"\n") + 1
+        head, *lines = content[: self._end].split(b"\n")[:-1] or [b""]
+        if self._end == 0 and content[: len(_BEGIN)] == _BEGIN[: len(content)]:
+            return []  # new, or killed while the heading was written
+        self._agree(head)
+        entries = []
+        for number, line in enumerate(lines, start=2):
+            try:
+                entries.append(from_json(self._entry, _parsed(line)))
+            except FormatError as error:
+                raise FormatError(
+                    f"{self.path}, line {number}: damaged ({error}); cut the file before this "
+                    f"line to keep what is above it, or remove the file to start over"
+                ) from error
+        return entries
+
+    def _agree(self, line: bytes) -> None:
+        """Refuse the heading of something else."""
+        head, ours = None, self._head
+        with suppress(FormatError):
+            head = _parsed(line)
+        if not isinstance(head, dict) or head | {"heading": ours["heading"]} != ours:
+            raise FormatError(
+                f"{self.path}, line 1: expected a journal ({ours['journal']}) of this version of "
+                "PuzzleFlow; work begun by an earlier one cannot go on: remove it or choose "
+                "another folder"
+            )
+        check_heading(self.path, head.get("heading"), ours["heading"])
 
 
-def read_journal(path: Path) -> list[dict[str, Any]]:
-    """The whole entries of a journal, which another process may be writing."""
-    return _read(path)[0] if path.exists() else []
+def check_heading(where: Path, found: object, ours: Mapping[str, Any]) -> None:
+    """Refuse to go on with work in ``where`` that was begun otherwise."""
+    theirs = found if isinstance(found, dict) else {}
+    differing = [
+        f"{key} {reprlib.repr(theirs.get(key))}, not {reprlib.repr(ours.get(key))}"
+        for key in sorted(theirs.keys() | ours.keys())
+        if theirs.get(key) != ours.get(key)
+    ]
+    if differing:
+        raise InputError(
+            f"{where}: begun with {'; '.join(differing)}; repeat those settings, remove it "
+            "or choose another folder"
+        )
 
 
-def lock(handle: int, path: Path) -> None:
-    """Refuse a second writer; the lock falls with the process, however it ends."""
-    if sys.platform == "win32":
-        return
-    import fcntl
+def _line(content: Mapping[str, Any]) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode() + b"\n"
 
+
+def _parsed(line: bytes) -> Any:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise OutputError(f"{path}: another process is writing here") from error
-
-
-def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Entries, and where the last whole line ends."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    whole = content.rfind(b"\n") + 1
-    entries = []
-    for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise FormatError(f"{path}, line {number}: expected JSON") from error
-        if not isinstance(entry, dict):
-            raise FormatError(f"{path}, line {number}: expected a JSON object")
-        entries.append(entry)
-    return entries, whole
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise FormatError("expected JSON") from error

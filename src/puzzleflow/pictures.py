@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import warnings
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.core.types import ByteArray
@@ -16,6 +18,7 @@ from puzzleflow.files import atomic_path, write_bytes
 
 MAX_PIXELS = 200_000_000  # larger pictures are refused before they are decoded
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF")  # whatever the suffix says
 
 
 def read_picture(
@@ -30,17 +33,18 @@ def read_picture(
     Turned upright as its EXIF says, first frame of an animation, alpha dropped
     unless the mode has it, 16 bits a channel brought down to 8. A JPEG may be
     decoded at 1/2, 1/4 or 1/8 as long as both sides keep ``enough_px``: much
-    less time and memory, and the file is still read to its end.
+    less time and memory, and the file is still read to its end. Errors name the
+    file; those of ``bytes`` leave that to the caller.
     """
-    name = "picture" if isinstance(source, bytes) else str(source)
+    name = "" if isinstance(source, bytes) else f"{source}: "
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # size is checked here, not by a warning
-            with Image.open(stream) as image:
+            with Image.open(stream, formats=FORMATS) as image:
                 if image.width * image.height > max_pixels:
                     raise FormatError(
-                        f"{name}: {image.width}x{image.height} pixels, "
+                        f"{name}{image.width}x{image.height} pixels, "
                         f"more than the {max_pixels:,} allowed"
                     )
                 if enough_px is not None:
@@ -48,19 +52,22 @@ def read_picture(
                 image.load()
                 return np.array(_eight_bit(_upright(image)).convert(mode))
     except FileNotFoundError as error:
-        raise InputError(f"{name}: no such file") from error
+        raise InputError(f"{name}no such file") from error
     except Image.DecompressionBombError as error:
-        raise FormatError(f"{name}: too many pixels ({error})") from error
+        raise FormatError(f"{name}too many pixels ({error})") from error
+    except UnidentifiedImageError as error:
+        known = ", ".join(FORMATS)
+        raise FormatError(f"{name}not a readable picture; expected one of {known}") from error
     except FormatError:
         raise
     except MemoryError as error:
-        raise FormatError(f"{name}: too large for the memory of this machine") from error
+        raise FormatError(f"{name}too large for the memory of this machine") from error
     except PermissionError as error:
-        raise InputError(f"{name}: {error.strerror}") from error
+        raise InputError(f"{name}{error.strerror}") from error
     except IsADirectoryError as error:
-        raise InputError(f"{name}: expected a picture, found a folder") from error
+        raise InputError(f"{name}expected a picture, found a folder") from error
     except Exception as error:  # PIL raises almost anything on damaged files
-        raise FormatError(f"{name}: not a readable picture ({error})") from error
+        raise FormatError(f"{name}not a readable picture ({error})") from error
 
 
 def _upright(image: Image.Image) -> Image.Image:
@@ -143,15 +150,30 @@ def resize(pixels: ByteArray, height: int, width: int) -> ByteArray:
     return np.array(to_image(pixels).resize((width, height), Image.Resampling.BILINEAR))
 
 
+def reduced(pixels: ByteArray, largest_px: int) -> ByteArray:
+    """(h, w, C) with no side above ``largest_px``."""
+    height, width = pixels.shape[:2]
+    factor = min(1.0, largest_px / max(height, width))
+    return resize(pixels, max(1, round(height * factor)), max(1, round(width * factor)))
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Sorts names so that ``piece_2`` comes before ``Piece_10``."""
+    return [(len(part), part) for part in re.split(r"(\d+)", name.lower())], name
+
+
 def list_pictures(folder: str | Path) -> list[Path]:
     """Picture files below ``folder`` in a fixed order, hidden ones left out."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in SUFFIXES
-        and path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
+
+    def refuse(error: OSError) -> NoReturn:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}") from error
+
+    found = []
+    for place, subfolders, names in os.walk(folder, onerror=refuse):
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        paths = [Path(place, name) for name in names if not name.startswith(".")]
+        found += [path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
+    return sorted(found)

@@ -173,7 +173,7 @@ def test_a_bad_file_is_told_and_nothing_is_lost(page: Page, tmp_path: Path) -> N
     bad = tmp_path / "letter.png"
     bad.write_bytes(b"Dear conservator")
     page.set_input_files("#file-photo", bad)
-    expect(page.locator("#alert")).to_contain_text("letter.png: not a picture")
+    expect(page.locator("#alert")).to_contain_text("letter.png: not a readable picture")
     page.get_by_role("button", name="Dismiss").click()
     expect(page.locator("#alert")).to_be_empty()
     expect(page.locator("[data-sample=irises]")).to_be_visible()

@@ -63,6 +63,35 @@ def test_workers_change_nothing(data: Path, tmp_path: Path) -> None:
     assert len(layouts(tmp_path / "two")) == NUM_PUZZLES
 
 
+FALTERING = """
+from puzzleflow.solvers.random import RandomSolver
+
+class Faltering(RandomSolver):
+    def prepare(self, puzzle):
+        session = super().prepare(puzzle)
+        return self if puzzle.puzzle_id.endswith("/1") else session
+
+    def solve(self, **_):
+        return "no idea"
+"""
+
+
+def test_failures_are_shown_and_strict_fails(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "faltering.py").write_text(FALTERING)
+    name = f"{tmp_path / 'faltering.py'}:Faltering"
+    words = (data, "--solvers", name, "--out", tmp_path / "out", "--limit", 3)
+    result = invoke(*words)
+    assert result.exit_code == 0
+    assert "failed" in result.stdout
+    assert "gave no answer to 1 of 3 puzzles; puzzle 1: crashed" in result.stderr
+    assert "str, not a Solution" in result.stderr
+    assert invoke(*words, "--strict").exit_code == 1
+    assert invoke(*words, "--strict", "--limit", 1).exit_code == 0
+    with (tmp_path / "faltering.py").open("a") as file:
+        file.write("# edited\n")
+    assert "runs again: its code changed" in invoke(*words).stdout
+
+
 def test_errors_are_ours(data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown solver"):
         invoke(data, "--solvers", "no-such", "--out", tmp_path)

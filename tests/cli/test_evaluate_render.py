@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,7 +105,9 @@ def test_evaluate_without_data_takes_the_targets(run):
         (("--predictions", "@p.npy"), "no targets"),
         (("--predictions", "gone.npz", "--data", "@test"), "gone.npz: no such file"),
         (("--predictions", "@p.npz", "--data", "gone"), "gone: no such file or folder"),
-        (("--predictions", "@layout.json", "--data", "@test"), "expected predictions"),
+        (("--predictions", "@layout.json", "--data", "@test"), "no puzzle called ''"),
+        (("--predictions", "@layout.json"), "give the puzzles too"),
+        (("--predictions", "@p.npz", "--direction", "up"), "unknown direction"),
         (("--predictions", "@p.npz", "--data", "@pieces"), "holds 1 puzzles of 4 pieces"),
         (("--predictions", "@p.npz", "--grid", "2by2"), "is no grid"),
         (("--predictions", "@p.npz", "--json", "@test"), "a folder is in the way"),
@@ -115,6 +118,32 @@ def test_evaluate_says_what_is_wrong_in_one_line(run, arguments, message):
     assert status == 2
     assert message in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_evaluate_one_layout_of_one_puzzle(run):
+    status, printed = run("evaluate", "--predictions", "@layout.json", "--data", "@pieces")
+    assert status == 0, printed.err
+    assert "50.00" in printed.out  # AA: two of four exchanged
+
+
+def test_evaluate_hints_at_the_other_direction(run, tmp_path):
+    turning = replace(make_puzzle(0), truth=np.array([1, 2, 3, 0]))  # inverse: no piece the same
+    write_gap_split(tmp_path / "turning", [turning], 1, GRID, 16)
+    np.save(tmp_path / "wrong.npy", [[1.0, 2.0, 3.0, 0.0]])  # piece → position in an .npy
+    words = ("evaluate", "--predictions", "wrong.npy", "--data", "turning")
+    assert "hint: read in the other direction, 100.0%" in run(*words)[1].out
+    told = run(*words, "--direction", "piece-to-position")[1].out
+    assert "hint" not in told
+    assert "100.00" in told
+
+
+def test_render_refuses_the_layout_of_another_puzzle(run, tmp_path):
+    run("solve", "@test", "--solver", "random", "--index", "1", "--out", "one")
+    layout = next((tmp_path / "one").glob("*.layout.json"))
+    assert run("render", "@test", "--index", "1", "--layout", layout)[0] == 0
+    status, printed = run("render", "@test", "--index", "0", "--layout", layout)
+    assert status == 2
+    assert "layout of puzzle 'test/1', not of 'test/0'" in printed.err
 
 
 def count(picture, colour):
@@ -130,6 +159,18 @@ def test_render_one_puzzle_with_predictions(run, tmp_path):
     assert count(picture, WRONG) > 0
     run("render", "@test", "--predictions", "@p.npz", "--index", "1", "--out", "two.png")
     assert count(read_picture(tmp_path / "two.png"), WRONG) == 0
+
+
+def test_render_what_solve_wrote(run, tmp_path):
+    run("solve", "@test", "--solver", "random", "--out", "solved")
+    for name in ("predictions.npz", "solutions.jsonl"):
+        status, printed = run("render", "@test", "--predictions", f"solved/{name}", "-o", "a.png")
+        assert status == 0, printed.err
+        (tmp_path / "a.png").rename(tmp_path / f"{name}.png")
+    pictures = [
+        (tmp_path / f"{n}.png").read_bytes() for n in ("predictions.npz", "solutions.jsonl")
+    ]
+    assert pictures[0] == pictures[1]
 
 
 def test_render_without_solution_shows_two_panels(run, tmp_path):

@@ -92,6 +92,16 @@ def test_inspect(run, sets):
     assert "fragments known to be foreign" in printed.out
     assert "pairs of neighbours" in printed.out
     assert "no faults found" in printed.out
+    status, printed = run("inspect", sets / "set_00000/fragments.json")
+    assert (status, "1 sets of fragments" in printed.out) == (0, True)
+
+
+def test_inspect_an_assembly(run, sets, tmp_path):
+    fragments = open_fragments(sets)[0]
+    write_assembly(tmp_path / "a.json", truth_assembly(fragments.poses), fragments, solver="x")
+    status, printed = run("inspect", tmp_path / "a.json")
+    assert status == 0, printed.err
+    assert f"components: [{int(fragments.placed.sum())}]" in printed.out
 
 
 def test_render_truth_and_answer(run, sets, tmp_path):

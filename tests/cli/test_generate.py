@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from puzzleflow.cli.main import main
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.open import open_puzzles
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_generate_then_materialise(
     ("options", "message"),
     [
         (["--preset", "gap-4"], "unknown preset 'gap-4'"),
-        (["--erosion", "acid"], "unknown fragment generator 'acid'"),
+        (["--erosion", "acid"], "unknown erosion 'acid'"),
         (["--erosion", "none", "--splits", "half"], "TRAIN/VAL/TEST"),
         (["--erosion", "none", "--grid", "0x3"], "at least 1x1"),
         (["--erosion", "fixed:200"], "leaves nothing"),

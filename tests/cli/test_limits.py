@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from puzzleflow.cli.main import build_app
-from puzzleflow.core.errors import InputError, PuzzleFlowError
+from puzzleflow.core.errors import InputError, OutputError, PuzzleFlowError
 from puzzleflow.core.rng import child_rng
+from puzzleflow.lock import locked
 from puzzleflow.pictures import resize, write_picture
 
 
@@ -51,6 +52,19 @@ def test_a_small_run_from_end_to_end(images: Path, tmp_path: Path) -> None:
     assert invoke(*options).exit_code == 0
     assert (out / "limits.md").read_bytes() == before
     assert not (out / "work").exists()
+
+
+def test_a_folder_that_another_run_holds(images: Path, tmp_path: Path) -> None:
+    options = ["--images", images, "--out", tmp_path / "out", "--solvers", "random"]
+    for more in ([], ["--fresh"]):
+        with (
+            locked(tmp_path / "out" / "work"),
+            pytest.raises(OutputError, match=r"work: process \d+ on .* is writing here"),
+        ):
+            invoke(*options, *more)
+    with pytest.raises(InputError, match="inside the picture folder"):
+        invoke(*options, "--work", images / "work")
+    assert not (images / "work").exists()
 
 
 def test_without_kinds_that_section_is_left_out(images: Path, tmp_path: Path) -> None:

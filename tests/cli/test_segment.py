@@ -12,8 +12,8 @@ from puzzleflow.cli.main import build_app
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.pictures import read_picture, write_picture
-from puzzleflow.storage.open import open_puzzles
 
 
 def invoke(*arguments: Any) -> Any:
@@ -52,9 +52,10 @@ def test_fragments_preview_and_places_are_written(photo: Path, tmp_path: Path) -
 
 def test_the_folder_is_a_puzzle(photo: Path, tmp_path: Path) -> None:
     invoke(photo, "--out", tmp_path / "out")
-    (puzzle,) = open_puzzles(tmp_path / "out" / "fragments", grid=Grid(2, 2))
-    assert puzzle.num_pieces == 4
-    assert puzzle.names == tuple(f"fragment_{n:02d}.png" for n in range(1, 5))
+    for folder in (tmp_path / "out", tmp_path / "out" / "fragments"):  # never preview.png
+        (puzzle,) = open_puzzles(folder, grid=Grid(2, 2))
+        assert puzzle.num_pieces == 4
+        assert puzzle.names == tuple(f"fragment_{n:02d}.png" for n in range(1, 5))
 
 
 def test_another_number_than_expected_is_told(photo: Path, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +10,10 @@ import pytest
 from command_line import run
 
 from puzzleflow.core.errors import InputError, OutputError, UnknownName
+from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.fragments import fragment_generator
 from puzzleflow.generation.sampling import sample_seed
+from puzzleflow.lock import LOCK
 from puzzleflow.pictures import read_picture, write_picture
 
 
@@ -43,6 +47,28 @@ def test_sample_does_not_mix_with_other_files(tmp_path: Path) -> None:
         run("shapes", "sample", "--out", tmp_path, "-n", 1)
     with pytest.raises(UnknownName):
         run("shapes", "sample", "--out", tmp_path / "x.npz", "-n", 1, "--generator", "clay")
+
+
+def test_sample_into_a_folder_that_is_removed_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "masks"
+
+    def drawn(*_: object, **__: object) -> Iterator[tuple[BoolArray, int]]:
+        yield np.ones((2, 128, 128), dtype=bool), 0
+        assert len(list(out.glob("*.png"))) == 2
+        shutil.rmtree(out)
+        yield np.ones((2, 128, 128), dtype=bool), 0
+
+    monkeypatch.setattr("puzzleflow.generation.sampling.sample_masks", drawn)
+    with pytest.raises(OutputError, match="masks: was removed while it was being written"):
+        run("shapes", "sample", "--out", out, "-n", 4)
+
+
+def test_sample_that_was_killed_before_its_first_mask_goes_on(tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_text("process 1 on elsewhere")
+    run("shapes", "sample", "--out", tmp_path, "-n", 1, "--generator", "outline", "--workers", 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["000000.png"]
 
 
 def test_validate_writes_the_whole_report(tmp_path: Path, real: Path) -> None:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from puzzleflow.cli.main import main
-from puzzleflow.cli.solve import file_stem
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
@@ -13,6 +12,7 @@ from puzzleflow.pictures import read_picture
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.storage.layout import read_layout
+from puzzleflow.storage.predictions import read_predictions
 
 GRID = Grid(2, 2)
 
@@ -47,7 +47,8 @@ def data(tmp_path):
 
 def test_solves_a_data_set_and_scores_it(run, data, tmp_path):
     out = tmp_path / "out"
-    status, told, _ = run(data, "--solver", "greedy-alpha", "--out", out, "--alternatives", 2)
+    solver = ("--solver", "greedy-alpha", "--alternatives", 2)
+    status, told, _ = run(data, *solver, "--out", out, "--pictures")
     assert status == 0
     assert "PA 100.0%" in told
     layouts = sorted(out.glob("*.layout.json"))
@@ -64,6 +65,31 @@ def test_solves_a_data_set_and_scores_it(run, data, tmp_path):
     assert np.shape(confidence["right_seams"]) == (2, 1)
     assert confidence["alternatives"][0]["position_of"] == make_puzzle(0).truth.tolist()
     assert (out / f"{stem}.confidence.png").exists()
+    predictions = read_predictions(out / "predictions.npz")
+    truths = np.stack([make_puzzle(seed).truth for seed in range(3)])
+    assert np.array_equal(predictions.position_of, truths)
+    assert np.array_equal(predictions.targets, truths)
+    assert run(data, *solver, "-o", tmp_path / "plain")[0] == 0
+    names = {"predictions.npz", "predictions.json", "solutions.jsonl"}
+    assert {path.name for path in (tmp_path / "plain").iterdir()} == names
+    for name in names:
+        assert (tmp_path / "plain" / name).read_bytes() == (out / name).read_bytes()
+    first = json.loads((out / "solutions.jsonl").read_text().splitlines()[1])
+    assert (first["index"], first["id"], first["grid"]) == (0, "test/0", "2x2")
+    assert first["layout"] == make_puzzle(0).truth.tolist()
+    assert first["confidence"] == pytest.approx(confidence["pieces"], abs=1e-6)
+    assert first["energy"] == pytest.approx(confidence["energy"], abs=1e-6)
+    assert first["alternatives"][0]["layout"] == first["layout"]
+
+
+def test_pictures_may_be_asked_for_later(run, data, tmp_path):
+    run(data, "--solver", "random", "-o", tmp_path)
+    before = (tmp_path / "solutions.jsonl").read_bytes()
+    run(data, "--solver", "random", "-o", tmp_path, "--pictures")
+    assert (tmp_path / "solutions.jsonl").read_bytes() == before
+    for number, line in enumerate(before.splitlines()[1:]):
+        saved = read_layout(tmp_path / f"{number:05d}_test_{number}.layout.json")
+        assert saved.position_of.tolist() == json.loads(line)["layout"]
 
 
 def test_pins_by_name_and_number_are_honoured_and_marked(run, tmp_path):
@@ -92,12 +118,12 @@ def test_trace_is_an_animation(run, data, tmp_path):
 
 
 def test_index_picks_one_puzzle_and_seeds_repeat(run, data, tmp_path):
-    answers = []
+    files = []
     for out in (tmp_path / "a", tmp_path / "b"):
         run(data, "--solver", "random", "-o", out, "--index", 2, "--seed", 9)
-        answers.append(read_layout(next(out.glob("*.layout.json"))).position_of)
+        files.append({path.name: path.read_bytes() for path in out.iterdir()})
         assert len(list(out.glob("*.layout.json"))) == 1
-    assert np.array_equal(*answers)
+    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +143,3 @@ def test_mistakes_are_told_in_one_line(run, data, tmp_path, arguments, message):
     assert status == 2
     assert message in told
     assert not (tmp_path / "out").exists()
-
-
-def test_file_stems_are_safe():
-    assert file_stem("../../etc/passwd", 3) == "00003_etc_passwd"
-    assert file_stem("", 12) == "00012"

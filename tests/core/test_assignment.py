@@ -11,10 +11,8 @@ from puzzleflow.core.assignment import (
     as_permutation,
     as_permutations,
     check_pins,
-    compose,
     invert,
     invert_rows,
-    is_permutation,
 )
 from puzzleflow.core.errors import InputError, NotAPermutation
 
@@ -39,14 +37,8 @@ def test_a_piece_lies_where_the_inverse_finds_it(position_of):
 @given(permutations)
 def test_composing_with_the_inverse_changes_nothing(position_of):
     identity = np.arange(len(position_of))
-    assert np.array_equal(compose(invert(position_of), position_of), identity)
-    assert np.array_equal(compose(position_of, invert(position_of)), identity)
-
-
-@given(pairs)
-def test_the_inverse_of_a_composition_is_the_reversed_composition(pair):
-    outer, inner = pair
-    assert np.array_equal(invert(compose(outer, inner)), compose(invert(inner), invert(outer)))
+    assert np.array_equal(invert(position_of)[position_of], identity)
+    assert np.array_equal(position_of[invert(position_of)], identity)
 
 
 @given(pairs)
@@ -58,7 +50,6 @@ def test_rows_are_inverted_one_by_one(pair):
 @given(st.lists(st.integers(-2, 6), min_size=1, max_size=6))
 def test_exactly_the_permutations_pass(values):
     truly = sorted(values) == list(range(len(values)))
-    assert is_permutation(values) == truly
     if truly:
         assert as_permutation(values, len(values)).tolist() == values
     else:
@@ -66,10 +57,9 @@ def test_exactly_the_permutations_pass(values):
             as_permutation(values, len(values))
 
 
-def test_hand_worked_inverse_and_composition():
+def test_hand_worked_inverse():
     position_of = np.array([2, 0, 1])  # piece 0 lies at 2, piece 1 at 0, piece 2 at 1
     assert invert(position_of).tolist() == [1, 2, 0]
-    assert compose(np.array([10, 20, 30]), position_of).tolist() == [30, 10, 20]
 
 
 def test_an_assignment_may_collide_but_stays_in_range():
@@ -93,17 +83,33 @@ def test_a_set_names_the_puzzle_that_is_wrong():
 
 
 @pytest.mark.parametrize(
-    "values", [[0, 1], [[0, 1, 2]], 0, [0.0, 1.0, 2.0], [True, False, True], ["a", "b", "c"], []]
+    "values",
+    [
+        [0, 1],
+        [[0, 1, 2]],
+        0,
+        [0.0, 1.5, 2.0],
+        [0, np.nan, 1],
+        [True, False, True],
+        ["a", "b", "c"],
+        [],
+    ],
 )
 def test_what_is_no_row_of_three_whole_numbers_is_refused(values):
     with pytest.raises(NotAPermutation):
         as_permutation(values, 3)
 
 
-@pytest.mark.parametrize("values", [[[0, 1], [0]], [[0, 1, 2]], [0, 1], [[0.0, 1.0]]])
+@pytest.mark.parametrize("values", [[[0, 1], [0]], [[0, 1, 2]], [0, 1], [[0.0, 1e300]]])
 def test_what_is_no_table_of_two_whole_numbers_is_refused(values):
     with pytest.raises(NotAPermutation):
         as_permutations(values, 2)
+
+
+def test_floats_that_are_whole_are_taken_for_what_they_mean():
+    checked = as_permutations(np.array([[2.0, 0.0, 1.0]], np.float32), 3)
+    assert checked.dtype == np.int64
+    assert checked.tolist() == [[2, 0, 1]]
 
 
 def test_the_result_is_a_copy_of_its_own():
@@ -115,8 +121,9 @@ def test_the_result_is_a_copy_of_its_own():
 
 
 def test_floats_and_tables_are_no_permutation():
-    assert not is_permutation([0.0, 1.0])
-    assert not is_permutation([[0, 1]])
+    for values in ([0.0, 1.0], [[0, 1]]):
+        with pytest.raises(NotAPermutation):
+            as_permutation(values, 2)
 
 
 def test_pins_are_checked():

@@ -33,6 +33,22 @@ def test_naming_puts_the_file_before_the_message_once(error):
     assert str(caught.value) == f"a.npz: {message}"
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("/d/a/data.json: no list", "/d/a/data.json: no list"),
+        ("cannot read /d/a/x.png: gone", "cannot read /d/a/x.png: gone"),
+        ("/d/a, line 3: no number", "/d/a, line 3: no number"),
+        ("/d/ab: another folder", "/d/a: /d/ab: another folder"),
+        ("a layout was expected", "/d/a: a layout was expected"),
+    ],
+)
+def test_naming_knows_a_folder_by_what_lies_in_it(message, told):
+    with pytest.raises(errors.FormatError) as caught, errors.naming("/d/a"):
+        raise errors.FormatError(message)
+    assert str(caught.value) == told
+
+
 def test_naming_leaves_other_errors_alone():
     with pytest.raises(errors.OutputError, match=r"^full$"), errors.naming("a.npz"):
         raise errors.OutputError("full")

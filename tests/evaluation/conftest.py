@@ -13,7 +13,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import IntArray
-from puzzleflow.solvers import registry
+from puzzleflow.solvers.registry import SOLVERS
 from puzzleflow.storage.source import PuzzleSource
 
 SIZE_PX = 8
@@ -102,7 +102,9 @@ class ReadingSession:
     def __init__(self, puzzle: Puzzle, solver: ReadingSolver) -> None:
         self.puzzle, self.solver = puzzle, solver
 
-    def solve(self, *, seed: int, pinned: Any = None, **_: Any) -> Solution:
+    def solve(self, *, seed: int, pinned: Any = None, **_: Any) -> Solution | None:
+        if self.solver.refuse == "silently":
+            return None
         position_of = self.puzzle.pieces[:, 0, 0, 0].astype(np.int64)
         position_of = (position_of + self.solver.shift) % len(position_of)
         if self.solver.wrong:
@@ -120,5 +122,4 @@ def make_source() -> type[MadeUpSource]:
 @pytest.fixture(autouse=True)
 def _reading_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the solver ``reading`` in this process."""
-    solvers = registry.BUILTIN_SOLVERS | {"reading": f"{__name__}:ReadingSolver"}
-    monkeypatch.setattr(registry, "BUILTIN_SOLVERS", solvers)
+    monkeypatch.setitem(SOLVERS.builtin, "reading", f"{__name__}:ReadingSolver")

@@ -10,7 +10,7 @@ from puzzleflow.evaluation.ablation import (
     Row,
     ablation_table,
     published_deltas,
-    shares_of,
+    score_layouts,
     write_ablation,
 )
 from puzzleflow.evaluation.published import PUBLISHED_ABLATIONS
@@ -23,7 +23,8 @@ TRUTH = [RIGHT] * 4
 
 
 def row(name: str, layouts: list[list[int]], label: str = "") -> Row:
-    return Row(name, label or name, VARIANTS[name].group, shares_of(layouts, TRUTH, Grid(2, 2)))
+    results = score_layouts(name, layouts, TRUTH[: len(layouts)], Grid(2, 2))
+    return Row(label or name, VARIANTS[name].group, results)
 
 
 @pytest.fixture
@@ -42,17 +43,18 @@ def report() -> AblationReport:
 def test_deltas_are_paired_and_in_points(report: AblationReport) -> None:
     direct, frozen, full, one_step = report.rows
     # AA: 1, ½, ½, 0 against 1, 1, 1, ½
-    assert direct.estimate("AA").value == pytest.approx(50.0)
-    assert full.estimate("AA").value == pytest.approx(87.5)
-    delta = direct.delta(full, "AA")
+    assert direct.results.estimate("AA").value == pytest.approx(50.0)
+    assert full.results.estimate("AA").value == pytest.approx(87.5)
+    delta = report.deltas(direct)["AA"]
     assert delta.value == pytest.approx(-37.5)
     assert -50 <= delta.low < delta.high <= 0  # no puzzle differs by more than half
-    assert direct.delta(full, "PA").value == pytest.approx(25.0 - 75.0)
+    assert report.deltas(direct)["PA"].value == pytest.approx(25.0 - 75.0)
     # swapping the upper two keeps the lower pair beside each other and breaks the other three
-    assert frozen.estimate("SRA").value == pytest.approx(25.0)
-    assert frozen.delta(full, "SRA").value == pytest.approx(25.0 - (3 * 100 + 25) / 4)
-    same = one_step.delta(full, "SRA")
+    assert frozen.results.estimate("SRA").value == pytest.approx(25.0)
+    assert report.deltas(frozen)["SRA"].value == pytest.approx(25.0 - (3 * 100 + 25) / 4)
+    same = report.deltas(one_step)["SRA"]
     assert (same.value, same.low, same.high) == (0, 0, 0)
+    assert report.deltas(full) == {}
 
 
 def test_the_table_has_the_papers_groups_and_rows_beside_ours(report: AblationReport) -> None:
@@ -89,7 +91,7 @@ def test_the_table_has_the_papers_groups_and_rows_beside_ours(report: AblationRe
     ],
 )
 def test_published_deltas_are_those_printed(name: str, printed: list[float]) -> None:
-    assert published_deltas(name) == printed
+    assert published_deltas(row(name, [RIGHT])) == printed
 
 
 def test_every_published_row_has_its_variant() -> None:

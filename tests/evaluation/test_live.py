@@ -24,6 +24,7 @@ def test_means_and_time_left() -> None:
     first = standings.rows()[0]
     assert first.pa == pytest.approx(100 / 3)
     assert first.aa == pytest.approx((100 + 50 + 0) / 3)
+    assert (first.failed, second.failed) == (1, 0)
     assert first.seconds == pytest.approx(1.0)
     assert first.left_s == pytest.approx(4.0)  # two puzzles took 4 s, two are left
     for index in (1, 2):

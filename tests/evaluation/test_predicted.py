@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,13 @@ import pytest
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.evaluation.predicted import layout_of, result_record, score_predictions
+from puzzleflow.core.puzzle import Puzzle, Solution
+from puzzleflow.evaluation.predicted import (
+    better_turned,
+    layout_of,
+    result_record,
+    score_predictions,
+)
 from puzzleflow.storage.layout import SavedLayout
 from puzzleflow.storage.predictions import Predictions
 from puzzleflow.storage.source import PuzzleSource
@@ -109,9 +115,29 @@ def test_a_layout_finds_its_pieces_by_name():
     saved = SavedLayout(np.array([3, 2, 1, -1]), Grid(2, 2), ("a", "b", "c", "d"))
     renamed = Puzzle(pieces, Grid(2, 2), names=("d", "c", "b", "a"))
     assert layout_of(saved, renamed).tolist() == [-1, 1, 2, 3]
-    nameless = Puzzle(pieces, Grid(2, 2))
-    assert layout_of(saved, nameless).tolist() == [3, 2, 1, -1]
-    foreign = Puzzle(pieces, Grid(2, 2), names=("e", "f", "g", "h"))
-    assert layout_of(saved, foreign).tolist() == [3, 2, 1, -1]
+    same = Puzzle(pieces, Grid(2, 2), names=("a", "b", "c", "d"), puzzle_id="renamed folder")
+    assert layout_of(replace(saved, puzzle_id="folder"), same).tolist() == [3, 2, 1, -1]
+    for foreign in (("e", "f", "g", "h"), ("a", "b", "c", "c"), None):
+        with pytest.raises(InputError, match="none here is called"):
+            layout_of(saved, Puzzle(pieces, Grid(2, 2), names=foreign))
     with pytest.raises(InputError, match="2x2 grid does not fit a 1x4 puzzle"):
         layout_of(saved, Puzzle(pieces, Grid(1, 4)))
+
+
+def test_a_layout_without_names_of_its_own_belongs_to_one_puzzle():
+    puzzle = Puzzle(np.zeros((4, 2, 2, 4), np.uint8), Grid(2, 2), puzzle_id="test/3")
+    saved = SavedLayout.of(puzzle, Solution(np.array([3, 2, 1, 0]), "x"))
+    assert layout_of(saved, puzzle).tolist() == [3, 2, 1, 0]
+    assert layout_of(replace(saved, puzzle_id=""), puzzle).tolist() == [3, 2, 1, 0]
+    with pytest.raises(InputError, match="layout of puzzle 'test/4', not of 'test/3'"):
+        layout_of(replace(saved, puzzle_id="test/4"), puzzle)
+
+
+def test_the_other_direction_is_told_when_it_is_far_better():
+    truth = np.array([[1, 2, 0, 3], [3, 0, 1, 2], [1, 2, 3, 0]])  # no row is its own inverse
+    right, turned = Predictions(truth), Predictions(truth).turned()
+    source = Held(truth=truth)
+    assert better_turned(turned, score_predictions(turned, source), source) == 1.0
+    assert better_turned(right, score_predictions(right, source), source) is None
+    both = Predictions(TRUTH)  # every row is its own inverse
+    assert better_turned(both, score_predictions(both, Held()), Held()) is None

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.report import as_markdown
+from puzzleflow.evaluation.report import as_markdown, make_report, write_report
 from puzzleflow.evaluation.runner import Bench
 from puzzleflow.evaluation.spec import parse_solvers
 from puzzleflow.evaluation.tables import accuracy_table
-from puzzleflow.evaluation.write import make_report, write_report
 
 
 @pytest.fixture
@@ -108,6 +107,7 @@ def test_the_page_is_whole_and_needs_nothing(make_source: Any, tmp_path: Path) -
     assert all(address.startswith("data:image/webp;base64,") for address in checker.fetched)
     assert "script" not in checker.tags
     assert "other data" in page
+    assert page.index("Cases of reading<") < page.index("Cases of random<"), "in the order asked"
     assert "ZeroDivisionError" in page
 
 

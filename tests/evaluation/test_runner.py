@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_seed
 from puzzleflow.evaluation.results import CLASSES, Results
 from puzzleflow.evaluation.runner import Bench, data_fingerprint
 from puzzleflow.evaluation.spec import parse_solvers
+from puzzleflow.evaluation.tables import failure_lines
 from puzzleflow.solvers.registry import load_solver
 
 
@@ -79,7 +81,7 @@ def test_a_record_is_safe_before_it_is_seen(make_source: Any, tmp_path: Path) ->
     _, first = next(stream)
     _, second = next(stream)
     stream.close()  # type: ignore[attr-defined]
-    assert list(bench.journal(bench.specs[0]).read().values()) == [first, second]
+    assert bench.journal(bench.specs[0]).read() == [first, second]
 
 
 def test_the_limit_can_be_raised_later(make_source: Any, tmp_path: Path) -> None:
@@ -95,25 +97,111 @@ def test_the_limit_can_be_raised_later(make_source: Any, tmp_path: Path) -> None
 
 def test_other_data_or_seed_is_refused_unless_fresh(make_source: Any, tmp_path: Path) -> None:
     run(make_source(3), "random", tmp_path)
-    with pytest.raises(InputError, match="different data"):
+    with pytest.raises(InputError, match="begun with data"):
         run(make_source(3, salt=1), "random", tmp_path)
-    with pytest.raises(InputError, match="different seed"):
+    with pytest.raises(InputError, match="begun with seed 0, not 1"):
         run(make_source(3), "random", tmp_path, seed=1)
     Bench(make_source(3), parse_solvers("random"), tmp_path, seed=1).run(fresh=True)
 
 
+def test_a_folder_that_another_run_holds_is_left_alone_even_if_fresh(
+    make_source: Any, tmp_path: Path
+) -> None:
+    bench = Bench(make_source(3), parse_solvers("random"), tmp_path)
+    stream = bench.stream()
+    next(stream)
+    for fresh in (False, True):
+        with pytest.raises(OutputError, match=r"process \d+ on .* is writing here"):
+            bench.run(fresh=fresh)
+    assert len([*stream]) == 2
+    (results,) = bench.results()
+    assert results.indices == [0, 1, 2]
+
+
+def test_a_folder_that_is_removed_ends_in_an_error(make_source: Any, tmp_path: Path) -> None:
+    bench = Bench(make_source(3), parse_solvers("random"), tmp_path / "out")
+    stream = bench.stream()
+    next(stream)
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(OutputError, match=r"cannot write .*random"):
+        next(stream)
+
+
+def test_results_of_an_earlier_version_are_refused_unless_fresh(
+    make_source: Any, tmp_path: Path
+) -> None:
+    bench = Bench(make_source(2), parse_solvers("random"), tmp_path)
+    path = bench.journal(bench.specs[0]).path
+    path.parent.mkdir()
+    path.write_text('{"solver":"random","seed":0,"data":"abc","version":1}\n')
+    with pytest.raises(FormatError, match=r"random\.jsonl, line 1: .* earlier one cannot go on"):
+        bench.run()
+    bench.run(fresh=True)
+
+
 def test_refusals_and_crashes_are_results(make_source: Any, tmp_path: Path) -> None:
-    solvers = "reading:refuse=politely,reading:refuse=badly,reading:refuse=short,reading"
-    polite, bad, short, good = run(make_source(3), solvers, tmp_path)
+    ways = ("politely", "badly", "short", "silently")
+    solvers = ",".join(f"reading:refuse={way}" for way in ways) + ",reading"
+    polite, bad, short, silent, good = run(make_source(3), solvers, tmp_path)
     for refused, reason in (
         (polite, "not in the mood"),
         (bad, "ZeroDivisionError"),
         (short, "1 p"),
+        (silent, "NoneType, not a Solution"),
     ):
         assert refused.num_refused == 3
         assert refused.estimate("AA").value == 0
         assert reason in refused.records[0].refusal
     assert good.num_refused == 0
+    warning = "reading:refuse=politely gave no answer to 3 of 3 puzzles; puzzle 0: cannot solve"
+    assert failure_lines([polite, good])[0].startswith(warning)
+    assert len(failure_lines([polite, good])) == 1
+
+
+SOLVER = """
+from pathlib import Path
+import numpy as np
+from puzzleflow.core.puzzle import Solution
+
+class Fixed:
+    name = "fixed"
+
+    def __init__(self, weights):
+        self.order = [int(word) for word in Path(weights).read_text().split()]
+
+    def prepare(self, puzzle):
+        return self
+
+    def solve(self, **_):
+        return Solution(np.array(self.order), "fixed")
+"""
+
+
+def test_other_weights_and_other_code_run_again(make_source: Any, tmp_path: Path) -> None:
+    code, weights = tmp_path / "fixed.py", tmp_path / "weights.txt"
+    code.write_text(SOLVER)
+    weights.write_text("0 1 2")
+    source, out = make_source(3, (Grid(1, 3),)), tmp_path / "out"
+    text = f"{code}:Fixed:weights={weights},random"
+    label = f"{code}:Fixed:weights={weights}"
+
+    def bench() -> Bench:
+        return Bench(source, parse_solvers(text), out)
+
+    assert bench().outdated() == {}
+    assert layouts(bench().run()[0])[0] == (0, 1, 2)
+    other = bench().run()[1].records
+    assert bench().outdated() == {}
+    weights.write_text("2 1 0")
+    assert bench().outdated() == {label: "weights"}
+    fixed, random = bench().run()
+    assert layouts(fixed) == dict.fromkeys(range(3), (2, 1, 0))
+    assert random.records == other  # this one stayed
+    code.write_text(SOLVER.replace("(self.order)", "(self.order[1:] + self.order[:1])"))
+    assert bench().outdated() == {label: "code"}
+    assert layouts(bench().run()[0])[0] == (1, 0, 2)
+    with pytest.raises(InputError, match="begun with seed 0, not 1"):
+        Bench(source, parse_solvers(text), out, seed=1).run()
 
 
 def test_mixed_grids(make_source: Any, tmp_path: Path) -> None:

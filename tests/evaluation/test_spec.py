@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.evaluation.spec import SolverSpec, parse_solvers
+from puzzleflow.models.checkpoint import bundled_weights
 
 
 def test_a_name_alone() -> None:
@@ -31,6 +35,30 @@ def test_loading_passes_the_options_on() -> None:
         SolverSpec.parse("no-such").load()
     with pytest.raises(InputError, match="colour"):
         SolverSpec.parse("reading:colour=1").load()
+
+
+@pytest.mark.parametrize("name", ["my.py:Solver", "../a b/my.py:Solver", r"C:\\x\\my.py:Solver"])
+def test_a_file_is_a_name(name: str) -> None:
+    assert SolverSpec.parse(name) == SolverSpec(name)
+    spec = SolverSpec.parse(f"{name}:steps=3+weights=other.py")
+    assert (spec.name, dict(spec.options)) == (name, {"steps": 3, "weights": "other.py"})
+    assert SolverSpec.parse("flow:weights=my.py").name == "flow"
+
+
+def test_long_labels_have_short_file_names() -> None:
+    specs = [SolverSpec.parse(f"{folder * 300}/my.py:Solver") for folder in "ab"]
+    assert len({spec.file_stem for spec in specs}) == 2
+    assert all(len(spec.file_stem) <= 120 for spec in specs)
+    assert specs[0].file_stem.endswith("a_my.py_Solver")
+
+
+def test_digests_follow_the_bytes_of_weights(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    shutil.copy(bundled_weights("relational.safetensors"), path)
+    one = SolverSpec.parse(f"relational:weights={path}").digests()
+    assert one == SolverSpec("relational").digests()
+    assert one["weights"] != SolverSpec("flow").digests()["weights"] != ""
+    assert SolverSpec("random").digests()["weights"] == ""
 
 
 @pytest.mark.parametrize("text", ["", ":a=1", "x:a", "x:=1", "x:a b=1", "x:a=1+a=2"])

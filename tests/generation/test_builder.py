@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,9 +14,12 @@ from puzzleflow.generation.builder import (
     cells_of,
     centre_crop,
     cut_pieces,
+    cut_puzzle,
     draw_positions,
     make_canvas,
+    mask_seeds,
 )
+from puzzleflow.generation.erosion import erosion_model
 
 
 def test_two_by_two_worked_by_hand() -> None:
@@ -76,7 +81,7 @@ def test_laid_pieces_give_the_masked_canvas(
     grid = Grid(rows, cols)
     picture = rng.integers(0, 256, (30, 40, 3)).astype(np.uint8)
     masks = rng.random((grid.num_pieces, height, width)) < 0.6
-    puzzle = build_puzzle(picture, grid, masks, draw_positions(rng, grid.num_pieces))
+    puzzle = build_puzzle(picture, grid, masks, rng.permutation(grid.num_pieces))
     assert puzzle.truth is not None
     assert puzzle.piece_px == (height, width)
     canvas = make_canvas(picture, grid, (height, width))
@@ -96,3 +101,30 @@ def test_wrong_masks_and_permutations_are_refused() -> None:
         cells_of(picture, Grid(3, 3))
     with pytest.raises(NotAPermutation):
         build_puzzle(picture, Grid(2, 2), np.ones((4, 4, 4), bool), np.array([0, 0, 1, 2]))
+
+
+def test_one_call_cuts_as_its_parts_do() -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (50, 70, 3)).astype(np.uint8)
+    grid = Grid(2, 3)
+    puzzle = cut_puzzle(picture, grid, "linear", 11, piece_px=20, puzzle_id="x")
+    masks = erosion_model("linear").masks(mask_seeds(11, grid), 20, 20)
+    expected = build_puzzle(picture, grid, masks, draw_positions(11, grid))
+    assert np.array_equal(puzzle.pieces, expected.pieces)
+    assert np.array_equal(puzzle.truth, expected.truth)
+    assert puzzle.puzzle_id == "x"
+    assert not np.array_equal(
+        cut_puzzle(picture, grid, "linear", 12, piece_px=20).truth, puzzle.truth
+    )
+
+
+def test_a_model_serves_as_well_as_its_name() -> None:
+    class Left:
+        name = "left"
+
+        def masks(self, seeds: Sequence[int], height: int, width: int) -> np.ndarray:
+            return np.broadcast_to(np.arange(width) < width // 2, (len(seeds), height, width))
+
+    puzzle = cut_puzzle(np.full((9, 9, 3), 7, np.uint8), Grid(1, 2), Left(), 0)
+    assert puzzle.piece_px == (128, 128)
+    assert puzzle.pieces[..., :64, 3].all()
+    assert not puzzle.pieces[..., 64:, :].any()

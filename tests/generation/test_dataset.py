@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +18,12 @@ import pytest
 
 from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.core.grid import Grid
+from puzzleflow.files import write_json
+from puzzleflow.formats.open import open_all, open_puzzles
 from puzzleflow.generation.dataset import generate_set, materialise_set, recipe_folders
 from puzzleflow.generation.plan import PRESETS, Request
 from puzzleflow.generation.recipe import read_recipe
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.open import open_all, open_puzzles
 
 MakePictures = Callable[..., Path]
 TreeBytes = Callable[[Path], dict[str, bytes]]
@@ -191,10 +193,10 @@ def test_a_complete_set_is_left_alone_and_another_request_refused(
     statistics = generate_set(images, tmp_path / "out", SMALL)
     before = tree_bytes(tmp_path / "out")
     assert generate_set(images, tmp_path / "out", SMALL) == statistics
-    with pytest.raises(OutputError, match=r"other settings \(seed\)"):
+    with pytest.raises(InputError, match=r"out: begun with seed \d, not 5; repeat"):
         generate_set(images, tmp_path / "out", replace(SMALL, seed=5))
     write_picture(images / "late.png", np.zeros((30, 30, 3), np.uint8))
-    with pytest.raises(OutputError, match=r"other settings \(pictures\)"):
+    with pytest.raises(InputError, match=r"out: begun with pictures '"):
         generate_set(images, tmp_path / "out", SMALL)
     assert tree_bytes(tmp_path / "out") == before
 
@@ -231,16 +233,45 @@ def test_killed_while_clearing_up(
     generate_set(images, tmp_path / "out", SMALL)
     before = tree_bytes(tmp_path / "out")
     (tmp_path / "out" / ".work" / "survey").mkdir(parents=True)
-    (tmp_path / "out" / ".work" / "val.log").write_text("00000000 1 2 3 4\n")
+    (tmp_path / "out" / ".work" / "val.payloads").write_bytes(b"rest")
     generate_set(images, tmp_path / "out", SMALL)
     assert tree_bytes(tmp_path / "out") == before
+
+
+def test_removed_while_it_is_made(make_pictures: MakePictures, tmp_path: Path) -> None:
+    def remove(stage: str, done: int, total: int) -> None:
+        if stage == "puzzles" and done == 2:
+            shutil.rmtree(tmp_path / "out")
+
+    with pytest.raises(OutputError, match=r"cannot write .*out"):
+        generate_set(make_pictures(5), tmp_path / "out", SMALL, on_progress=remove)
+
+
+def test_work_of_an_earlier_version_does_not_go_on(
+    make_pictures: MakePictures, tmp_path: Path, tree_bytes: TreeBytes
+) -> None:
+    write_json(tmp_path / "out" / ".work" / "request.json", SMALL.record())
+    before = tree_bytes(tmp_path / "out")
+    with pytest.raises(OutputError, match=r"out: begun by an earlier version .* remove the folder"):
+        generate_set(make_pictures(3), tmp_path / "out", SMALL)
+    assert tree_bytes(tmp_path / "out") == before
+
+
+def test_another_request_does_not_go_on(make_pictures: MakePictures, tmp_path: Path) -> None:
+    def stop(stage: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate_set(make_pictures(3), tmp_path / "out", SMALL, on_progress=stop)
+    with pytest.raises(InputError, match=r"survey\.jsonl: begun with seed \d, not 5"):
+        generate_set(make_pictures(3), tmp_path / "out", replace(SMALL, seed=5))
 
 
 def test_two_runs_do_not_write_one_folder(make_pictures: MakePictures, tmp_path: Path) -> None:
     images = make_pictures(5)
 
     def second_run(stage: str, done: int, total: int) -> None:
-        with pytest.raises(OutputError, match="another run is writing here"):
+        with pytest.raises(OutputError, match=r"process \d+ on .* is writing here"):
             generate_set(images, tmp_path / "out", SMALL)
 
     generate_set(images, tmp_path / "out", SMALL, on_progress=second_run)
@@ -358,16 +389,17 @@ def _command(images: Path, out: Path, *options: str) -> list[str]:
     return [sys.executable, "-c", main, *given, "--piece-px", "24", "--erosion", "linear", *options]
 
 
-def _lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+def _lines(path: Path, words: str = "") -> int:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return sum(words in line for line in lines)
 
 
 MOMENTS: dict[str, Callable[[Path], bool]] = {
-    "survey": lambda work: any(work.glob("survey/*.json")),
-    "first puzzles": lambda work: _lines(work / "train.log") > 5,
-    "train": lambda work: _lines(work / "train.log") > 100,
-    "val": lambda work: _lines(work / "val.log") > 5,
-    "test": lambda work: _lines(work / "test.log") > 20,
+    "survey": lambda work: _lines(work / "survey.jsonl") > 1,
+    "first puzzles": lambda work: _lines(work / "puzzles.jsonl", '"train"') > 5,
+    "train": lambda work: _lines(work / "puzzles.jsonl", '"train"') > 100,
+    "val": lambda work: _lines(work / "puzzles.jsonl", '"val"') > 5,
+    "test": lambda work: _lines(work / "puzzles.jsonl", '"test"') > 20,
 }
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+import subprocess
 import sys
-import types
 from pathlib import Path
 
 import numpy as np
@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.core.errors import FormatError, InputError, UnknownName
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
-from puzzleflow.generation import erosion
+from puzzleflow.generation import drawn_erosion
+from puzzleflow.generation.drawn_erosion import GeneratedErosion
 from puzzleflow.generation.erosion import (
-    LINEAR_MARGIN,
+    EROSIONS,
     erosion_label,
     erosion_model,
     fingerprint,
-    read_outline,
-    resize_mask,
+    list_erosions,
 )
+from puzzleflow.generation.straight_erosion import LINEAR_MARGIN
+from puzzleflow.masks import each_mask, read_masks, resize_mask, write_masks
 from puzzleflow.pictures import write_picture
 
 
@@ -34,16 +36,13 @@ class DiscGenerator:
         return np.stack([x**2 + y**2 < r**2 for r in radii])
 
 
+def disc() -> GeneratedErosion:
+    return GeneratedErosion("disc", DiscGenerator())
+
+
 @pytest.fixture
 def disc_generator(monkeypatch: pytest.MonkeyPatch) -> None:
-    def generator(name: str) -> DiscGenerator:
-        if name != "disc":
-            raise UnknownName("fragment generator", name, ["disc"])
-        return DiscGenerator()
-
-    module = types.ModuleType("puzzleflow.generation.fragments")
-    module.fragment_generator = generator  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(EROSIONS.builtin, "disc", f"{__name__}:disc")
 
 
 @pytest.fixture
@@ -98,26 +97,9 @@ def test_linear_differs_from_side_to_side_and_from_seed_to_seed() -> None:
     assert not np.array_equal(masks[0], masks[0, ::-1])
 
 
-@pytest.mark.parametrize(
-    "name", ["none", "linear", "fixed:7", "outlines", "disc", "disc:shrink=-6", "linear:shrink=2.5"]
-)
-@pytest.mark.usefixtures("disc_generator")
-def test_a_mask_depends_on_its_seed_alone(name: str, outlines: Path) -> None:
-    model = erosion_model(f"outlines:{outlines}" if name == "outlines" else name)
-    seeds = [5, 2**63 - 1, 17, 5]
-    together = model.masks(seeds, 48, 40)
-    assert together.shape == (4, 48, 40)
-    assert together.dtype == bool
-    for index, seed in enumerate(seeds):
-        assert np.array_equal(model.masks([seed], 48, 40)[0], together[index])
-    again = erosion_model(model.name)
-    assert np.array_equal(again.masks(seeds, 48, 40), together)
-    assert fingerprint(again) == fingerprint(model)
-
-
 def test_outlines_are_the_given_ones(outlines: Path) -> None:
-    model = erosion_model(f"outlines {outlines}")
-    known = {read_outline(path).tobytes() for path in sorted(outlines.iterdir())}
+    model = erosion_model(f"outlines:{outlines}")
+    known = {mask.tobytes() for _, mask, _ in each_mask(outlines)}
     drawn = {mask.tobytes() for mask in model.masks(range(60), 40, 40)}
     assert drawn == known
 
@@ -126,20 +108,6 @@ def test_other_outlines_have_another_fingerprint(outlines: Path) -> None:
     before = fingerprint(erosion_model(f"outlines:{outlines}"))
     write_picture(outlines / "3.png", np.full((40, 40), 255, np.uint8))
     assert fingerprint(erosion_model(f"outlines:{outlines}")) != before
-
-
-def test_an_outline_is_its_alpha_or_its_brightness(tmp_path: Path) -> None:
-    rgba = np.zeros((4, 4, 4), np.uint8)
-    rgba[1:3, 1:3, 3] = 200
-    write_picture(tmp_path / "alpha.png", rgba)
-    grey = np.zeros((4, 4), np.uint8)
-    grey[0] = 129
-    write_picture(tmp_path / "grey.png", grey)
-    assert np.array_equal(read_outline(tmp_path / "alpha.png"), rgba[..., 3] > 0)
-    assert np.array_equal(read_outline(tmp_path / "grey.png"), grey > 0)
-    write_picture(tmp_path / "black.png", np.zeros((4, 4), np.uint8))
-    with pytest.raises(FormatError, match=r"black\.png: the outline is empty"):
-        read_outline(tmp_path / "black.png")
 
 
 def test_generated_masks_of_another_size_keep_their_share() -> None:
@@ -152,12 +120,13 @@ def test_generated_masks_of_another_size_keep_their_share() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("square", "unknown fragment generator"),
+        ("square", "unknown erosion"),
         ("fixed", "fixed:PX"),
         ("fixed:-3", "fixed:PX"),
-        ("outlines", "outlines:DIR"),
+        ("outlines", "outlines:PATH"),
+        ("outlines:", "outlines:PATH"),
         ("outlines:/nowhere/at/all", "no such folder"),
-        ("none:3", "unknown fragment generator"),
+        ("none:3", "expected none$"),
     ],
 )
 def test_names_that_mean_nothing(name: str, message: str) -> None:
@@ -166,7 +135,7 @@ def test_names_that_mean_nothing(name: str, message: str) -> None:
 
 
 def test_an_empty_outline_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no outline pictures"):
+    with pytest.raises(InputError, match="no mask pictures"):
         erosion_model(f"outlines:{tmp_path}")
 
 
@@ -212,7 +181,6 @@ def test_shrunk_outlines_keep_their_checksum_and_label(outlines: Path) -> None:
     )
 
 
-@pytest.mark.usefixtures("disc_generator")
 def test_remembered_masks_are_the_drawn_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
@@ -221,14 +189,67 @@ def test_remembered_masks_are_the_drawn_ones(monkeypatch: pytest.MonkeyPatch) ->
             drawn.extend(seeds)
             return super().masks(seeds)
 
-    module = sys.modules["puzzleflow.generation.fragments"]
-    monkeypatch.setattr(module, "fragment_generator", lambda name: CountingGenerator())
-    monkeypatch.setattr(erosion, "MOST_REMEMBERED", 3)
-    model = erosion_model("disc")
+    monkeypatch.setattr(drawn_erosion, "MOST_REMEMBERED", 3)
+    model = GeneratedErosion("disc", CountingGenerator())
     for seeds in ([1, 2, 1], [2, 3], [3, 4, 5, 6, 7], [7, 1], []):
         expected = DiscGenerator().masks(seeds) if seeds else np.zeros((0, 128, 128), bool)
         assert np.array_equal(model.masks(seeds, 128, 128), expected)
     assert drawn == [1, 2, 3, 4, 5, 6, 7, 1]
-    assert erosion_model("disc:shrink=0").masks([1], 64, 64).any()
-    assert drawn[-1] == 1, "another model of the same name remembers too"
-    assert len(drawn) == 8
+
+
+def test_generators_are_loaded_once() -> None:
+    assert erosion_model("outline") is erosion_model("outline")
+
+
+def test_no_seeds_give_no_masks() -> None:
+    for name in ("none", "outline", "outline:shrink=2"):
+        assert erosion_model(name).masks([], 20, 30).shape == (0, 20, 30)
+
+
+def test_outlines_may_be_packed(outlines: Path, tmp_path: Path) -> None:
+    write_masks(tmp_path / "bank.npz", [read_masks(outlines).masks])
+    write_masks(tmp_path / "bank", [read_masks(outlines).masks])
+    packed, pictures = (
+        erosion_model(f"outlines:{tmp_path / name}") for name in ("bank.npz", "bank")
+    )
+    assert np.array_equal(packed.masks(range(9), 64, 48), pictures.masks(range(9), 64, 48))
+    assert fingerprint(packed) == fingerprint(pictures)
+
+
+def test_listing_loads_no_model() -> None:
+    code = (
+        "import sys; from puzzleflow.generation.erosion import list_erosions; list_erosions();"
+        "print([m for m in sys.modules if m in ('torch', 'numba', 'scipy', 'skimage', 'PIL')"
+        " or m.startswith('puzzleflow.generation.') and m != 'puzzleflow.generation.erosion'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_plugin_adds_a_model(install, tmp_path: Path) -> None:
+    (tmp_path / "half_plugin.py").write_text(
+        "import numpy as np\n"
+        "class Half:\n"
+        "    def __init__(self, share='0.5'):\n"
+        "        self.name, self.share = f'half:{share}', float(share)\n"
+        "    def masks(self, seeds, height, width):\n"
+        "        rows = np.arange(height)[:, None] < self.share * height\n"
+        "        return np.repeat(np.repeat(rows, width, 1)[None], len(seeds), 0)\n"
+    )
+    install("half-plugin", EROSIONS.group, {"half": "half_plugin:Half"}, source=tmp_path)
+    assert "half" in list_erosions()
+    assert erosion_model("half").name == "half:0.5"
+    assert erosion_model("half:0.25").masks([1], 8, 3)[0].sum() == 2 * 3
+    assert erosion_model("half:0.25:shrink=0").name == "half:0.25:shrink=0"
+
+
+def test_a_plugin_may_not_take_a_built_in_name(install) -> None:
+    install("thief", EROSIONS.group, {"vae": "thief:Vae"})
+    with pytest.raises(InputError, match=r"two erosions are called 'vae'"):
+        erosion_model("none")
+
+
+def test_what_is_no_erosion_is_refused(install) -> None:
+    install("odd", EROSIONS.group, {"odd": "json:JSONDecoder"})
+    with pytest.raises(InputError, match=r"'odd'.*no name and masks"):
+        erosion_model("odd")

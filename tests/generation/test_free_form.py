@@ -8,7 +8,7 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import Window, draw
 from puzzleflow.generation.fracture import PATTERNS, fracture
-from puzzleflow.generation.free_form import FreeForm, break_picture
+from puzzleflow.generation.free_form import FreeForm, break_picture, turn_fragments
 from puzzleflow.generation.weathering import GAPS, Weathering, inner_distance, weathered
 
 WHOLE = Weathering(gap=0, rounding=0, chips=0)
@@ -132,6 +132,25 @@ def test_the_same_seed_breaks_alike_and_another_does_not():
     for one, two in zip(first.fragments, again.fragments, strict=True):
         assert np.array_equal(one.pixels, two.pixels)
     assert first.poses != other.poses
+
+
+def test_a_set_can_be_turned_with_its_truth():
+    how = FreeForm((6, 6), "cuts", Weathering(0.05, chips=0), light=0, rotation="none")
+    upright = break_picture(picture(), how, 8)
+    turned = turn_fragments(upright, 3)
+    window = Window(0, 0, 240, 300)
+    before = draw(upright.fragments, upright.poses, window)
+    after = draw(turned.fragments, turned.poses, window)
+    solid = (before[..., 3] == 255) & (after[..., 3] == 255)
+    assert solid.sum() > 0.95 * (before[..., 3] == 255).sum()
+    assert np.abs(before[solid].astype(int) - after[solid]).mean() < 2
+    assert min(abs(pose.angle) for pose in turned.poses) > 0
+    assert np.array_equal(turned.true_neighbours, upright.true_neighbours)
+    assert turned.poses == turn_fragments(upright, 3).poses
+    small = turn_fragments(upright, 3, "small")
+    assert max(abs(pose.angle) for pose in small.poses) <= 10
+    with pytest.raises(UnknownName):
+        turn_fragments(upright, 3, "some")
 
 
 def test_weathering_leaves_one_part_and_takes_only_away():

@@ -3,14 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from skimage import morphology
 
 from puzzleflow.generation.masks import (
-    bounding_box,
     close_disk,
-    disk,
     fill_holes,
     finish,
     is_degenerate,
@@ -50,11 +47,6 @@ def test_largest_component_joins_corners_and_drops_the_rest() -> None:
 
 def test_of_equal_components_the_first_is_kept() -> None:
     assert largest_component(drawing("##.## .....")).tolist() == drawing("##... .....").tolist()
-
-
-def test_disk_of_radius_two_has_thirteen_pixels() -> None:
-    assert len(disk(2)) == 13
-    assert len(disk(1)) == 5
 
 
 def test_closing_bridges_a_crack_and_keeps_the_border() -> None:
@@ -108,17 +100,6 @@ def test_degenerate_masks() -> None:
     thin[:, 40:70] = True
     assert is_degenerate(thin)
     assert not is_degenerate(np.ones((128, 128), dtype=bool))
-
-
-@given(st.integers(0, 9), st.integers(0, 9))
-def test_bounding_box_of_one_pixel(row: int, col: int) -> None:
-    mask = np.zeros((10, 10), dtype=bool)
-    mask[row, col] = True
-    assert bounding_box(mask) == (row, row + 1, col, col + 1)
-
-
-def test_bounding_box_of_nothing() -> None:
-    assert bounding_box(np.zeros((3, 3), dtype=bool)) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("step", [fill_holes, largest_component, close_disk])

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
 from puzzleflow.core.grid import Grid
+from puzzleflow.formats.open import open_all, open_puzzles
+from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.generation.dataset import generate_set
 from puzzleflow.generation.plan import Request
 from puzzleflow.generation.recipe import (
@@ -22,8 +24,7 @@ from puzzleflow.generation.recipe import (
     read_recipe,
     write_recipe,
 )
-from puzzleflow.pictures import write_picture
-from puzzleflow.storage.open import open_all, open_puzzles
+from puzzleflow.pictures import read_picture, write_picture
 
 MakePictures = Callable[..., Path]
 SMALL = Request(grid=Grid(2, 3), piece_px=16, erosion="linear", recipe_only=True, name="small")
@@ -34,6 +35,15 @@ def recipe_set(make_pictures: MakePictures, tmp_path: Path) -> Path:
     out = tmp_path / "recipes"
     generate_set(make_pictures(8), out, SMALL)
     return out
+
+
+def test_a_puzzle_of_a_recipe_is_what_its_seed_cuts(recipe_set: Path) -> None:
+    source = RecipeSource(recipe_set / "train" / "recipe.json")
+    row, puzzle = source.recipe.rows[0], source[0]
+    picture = read_picture(recipe_set / "train" / source.recipe.pictures / row.picture)
+    cut = cut_puzzle(picture, SMALL.grid, SMALL.erosion, row.seed, piece_px=SMALL.piece_px)
+    assert np.array_equal(cut.pieces, puzzle.pieces)
+    assert np.array_equal(cut.truth, puzzle.truth)
 
 
 @settings(max_examples=30)
@@ -144,6 +154,7 @@ def test_another_generator_of_the_same_name_is_refused(recipe_set: Path) -> None
         ({"num_puzzles": 5}, "6 puzzles, 5 expected"),
         ({"grid": "2x2"}, "line 2"),
         ({"grid": 4}, "grid should be str"),
+        ({"grid": "3by3"}, "recipe.json: grid: '3by3' is no grid"),
         ({"piece_px": 0}, "no sensible piece size"),
         ({"piece_px": True}, "piece_px should be int"),
         ({"seed": None}, "seed should be int"),
@@ -159,10 +170,16 @@ def test_damaged_heads(recipe_set: Path, changes: dict[str, object], message: st
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a.png,00,1,0 1 2 3 4 4,00000000", "line 8: position 4 used by pieces"),
-        ("a.png,00,1,0 1 2 3 4,00000000", "line 8: expected 6 positions"),
-        ("a.png,00,x,0 1 2 3 4 5,00000000", "line 8: expected 5 fields"),
+        (
+            "a.png,00,1,0 1 2 3 4 4,00000000",
+            "line 8: seed or position_of: position 4 used by pieces",
+        ),
+        ("a.png,00,1,0 1 2 3 4,00000000", "line 8: seed or position_of: expected 6 positions"),
+        ("a.png,00,x,0 1 2 3 4 5,00000000", "line 8: seed or position_of: invalid literal"),
         ("a.png,00,1", "line 8: expected 5 fields"),
+        (",00,1,0 1 2 3 4 5,00000000", "line 8: picture: '' is no file name"),
+        ("a\0.png,00,1,0 1 2 3 4 5,00000000", "line 8: picture: 'a.x00.png' is no file name"),
+        ('"' + "a" * 200_000, "puzzles.csv: cannot read the puzzles"),
         ("../a.png,00,1,0 1 2 3 4 5,00000000", "outside the picture folder"),
         ("/etc/a.png,00,1,0 1 2 3 4 5,00000000", "outside the picture folder"),
     ],
@@ -172,6 +189,27 @@ def test_damaged_rows(recipe_set: Path, line: str, message: str) -> None:
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(FormatError, match=message):
         open_puzzles(recipe_set / "train")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"erosion": "rust"}, "erosion or piece_px: unknown fragment generator 'rust'"),
+        ({"erosion": "fixed:" + "9" * 5000}, "erosion or piece_px: Exceeds the limit"),
+        ({"erosion": "outlines:/nowhere"}, "erosion or piece_px: /nowhere: no such folder"),
+        ({"piece_px": 1, "erosion": "fixed:2", "erosion_fingerprint": ""}, "leaves nothing of 1x1"),
+        ({"pictures": "x" * 5000}, "its pictures are not at"),
+        ({"pictures": "\0"}, "its pictures are not at"),
+    ],
+)
+def test_fields_that_only_rendering_can_judge(
+    recipe_set: Path, changes: dict[str, object], message: str
+) -> None:
+    path = recipe_set / "train" / "recipe.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(InputError, match=message) as caught:
+        open_puzzles(recipe_set / "train")[0]
+    assert str(path.parent) in str(caught.value)
 
 
 def test_missing_or_foreign_table(recipe_set: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from official_checkpoint import save_official, their_state_dict
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
@@ -12,55 +12,9 @@ from puzzleflow.models.checkpoint import restore
 from puzzleflow.models.official import read_official
 from puzzleflow.models.puzzleflow import build_puzzleflow
 
-D, N, FF = 24, 9, 48
-
-
-def their_state_dict() -> dict[str, torch.Tensor]:
-    """The official layout (names of transformers 4), in miniature."""
-    torch.manual_seed(2)
-    parts: dict[str, nn.Module] = {
-        "channel_adapter": nn.Conv2d(4, 3, 1),
-        "position_embedding": nn.Embedding(N, D),
-        "time_mlp": nn.Sequential(nn.Linear(D // 4, D), nn.SiLU(), nn.Linear(D, D)),
-        "transformer": nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(D, 12, FF, 0.1, batch_first=True, norm_first=True), 2,
-            enable_nested_tensor=False,
-        ),
-        "output_head": nn.Sequential(
-            nn.LayerNorm(D), nn.Linear(D, FF), nn.GELU(), nn.Dropout(0.1), nn.Linear(FF, N)
-        ),
-        "vit.embeddings.patch_embeddings.projection": nn.Conv2d(3, D, 16, 16),
-        "vit.layernorm": nn.LayerNorm(D),
-        "vit.pooler.dense": nn.Linear(D, D),
-    }  # fmt: skip
-    layer = "vit.encoder.layer.0."
-    for name in ("query", "key", "value"):
-        parts[f"{layer}attention.attention.{name}"] = nn.Linear(D, D)
-    parts[f"{layer}attention.output.dense"] = nn.Linear(D, D)
-    parts[f"{layer}intermediate.dense"] = nn.Linear(D, FF)
-    parts[f"{layer}output.dense"] = nn.Linear(FF, D)
-    parts[f"{layer}layernorm_before"] = nn.LayerNorm(D)
-    parts[f"{layer}layernorm_after"] = nn.LayerNorm(D)
-    tensors = {f"{p}.{n}": t for p, module in parts.items() for n, t in module.state_dict().items()}
-    tensors["vit.embeddings.cls_token"] = torch.randn(1, 1, D)
-    tensors["vit.embeddings.position_embeddings"] = torch.randn(1, 5, D)
-    return tensors
-
-
-def save(path: Path, **changes: Any) -> Path:
-    content = {
-        "model_state_dict": their_state_dict(),
-        "config": {"piece_size": [96, 96], "n_heads": 12, "dim_feedforward": FF, "dropout": 0.1},
-        "epoch": 30,
-        "best_val_accuracy": 0.6,
-        **changes,
-    }
-    torch.save(content, path)
-    return path
-
 
 def test_an_official_checkpoint_runs_as_ours(tmp_path: Path) -> None:
-    weights, config = read_official(save(tmp_path / "best_model.pt"))
+    weights, config = read_official(save_official(tmp_path / "best_model.pt"))
     assert (config.num_positions, config.dim, config.num_layers) == (9, 24, 2)
     assert (config.piece_px, config.time_dim, config.feed_forward) == (96, 6, 48)
     network = build_puzzleflow(config)
@@ -85,7 +39,7 @@ class Malicious:
 def test_code_in_a_checkpoint_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trap = tmp_path / "trap"
     monkeypatch.setenv("PUZZLEFLOW_TEST_TRAP", str(trap))
-    path = save(tmp_path / "evil.pt", extra=Malicious())
+    path = save_official(tmp_path / "evil.pt", extra=Malicious())
     with pytest.raises(FormatError, match=r"evil\.pt"):
         read_official(path)
     assert not trap.exists()

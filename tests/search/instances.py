@@ -1,5 +1,6 @@
 """Energies whose best layout is known, or can be found by trying all."""
 
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 
 import numpy as np
@@ -35,6 +36,22 @@ def planted(grid: Grid, seed: int, *, seam: float, place: float = 0.0) -> tuple[
     right[cells[:, :-1], cells[:, 1:]] -= seam
     down[cells[:-1], cells[1:]] -= seam
     return Energy(grid, unary, right, down), position_of
+
+
+def constrained(
+    energy: Energy,
+    pins: Mapping[int, int] | None = None,
+    forbidden: Sequence[tuple[int, int]] = (),
+) -> Energy:
+    """The same energy with pins (piece → position) compulsory and some placements ruled out."""
+    allowed = np.ones(energy.unary.shape, dtype=bool)
+    for piece, position in (pins or {}).items():
+        allowed[piece] = np.arange(len(allowed)) == position
+        allowed[:, position] = np.arange(len(allowed)) == piece
+    for placement in forbidden:
+        allowed[placement] = False
+    unary = np.where(allowed, energy.unary, np.inf)
+    return Energy(energy.grid, unary, energy.right, energy.down)
 
 
 def all_layouts(energy: Energy) -> tuple[IntArray, FloatArray]:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from instances import random_energy
+from instances import constrained, random_energy
 
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.search import Energy
@@ -46,7 +46,7 @@ def test_tables_agree_with_the_energy_where_it_is_finite() -> None:
 
 def test_settled_positions_and_relative_costs_by_hand() -> None:
     right = np.array([[0.0, 1, 5], [9, 0, 2], [7, 8, 0]])
-    tables = Tables.of(Energy.of(Grid(1, 3), right=right).pinned({2: 0}))
+    tables = Tables.of(constrained(Energy.of(Grid(1, 3), right=right), {2: 0}))
     assert tables.settled.tolist() == [2, -1, -1]
     assert tables.free.tolist() == [1, 2]
     _, relative, _ = Tables.of(Energy.of(Grid(1, 3), right=right)).relative

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.segmentation import Segmentation, delete, merge, segment, split, turn, turn_in
+from puzzleflow.segmentation import Segmentation, delete, merge, segment, split
 
 Drawn = Callable[..., tuple[np.ndarray, np.ndarray]]
 
@@ -64,29 +64,9 @@ def test_delete(three: Segmentation) -> None:
     assert not delete(delete(left, 1), 1).fragments
 
 
-def test_turn(three: Segmentation) -> None:
-    fragment = three.fragments[0]
-    turned = turn(fragment, 1)
-    np.testing.assert_array_equal(turned.pixels, np.rot90(fragment.pixels))
-    assert turned.quarter_turns == 1
-    assert turned.bbox == fragment.bbox
-    np.testing.assert_array_equal(turn(turned, -1).pixels, fragment.pixels)
-    assert turn(turned, 3).quarter_turns == 0
-
-
-def test_turns_survive_other_corrections(three: Segmentation) -> None:
-    left = delete(turn_in(three, 3, 2), 1)
-    assert [fragment.quarter_turns for fragment in left.fragments] == [0, 2]
-
-
 @pytest.mark.parametrize("number", [0, 4, -1])
 def test_numbers_are_checked(three: Segmentation, number: int) -> None:
-    for edit in (
-        split,
-        delete,
-        lambda seg, n: merge(seg, [1, n]),
-        lambda seg, n: turn_in(seg, n, 1),
-    ):
+    for edit in (split, delete, lambda seg, n: merge(seg, [1, n])):
         with pytest.raises(InputError, match=f"no fragment {number}: there are 1 to 3"):
             edit(three, number)
 

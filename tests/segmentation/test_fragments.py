@@ -7,18 +7,10 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.segmentation.fragments import (
-    Fragment,
-    as_pieces,
     cut_fragment,
     reading_order,
     soft_alpha,
 )
-
-
-def fragment(height: int, width: int, colour: int = 200) -> Fragment:
-    pixels = np.full((height, width, 4), colour, np.uint8)
-    pixels[..., 3] = 255
-    return Fragment(pixels, (0, 0, height, width), height * width)
 
 
 def test_rows_may_be_crooked() -> None:
@@ -38,33 +30,6 @@ def test_low_and_high_fragments_share_a_row() -> None:
 @given(st.lists(st.tuples(*[st.integers(0, 500)] * 2, *[st.integers(1, 90)] * 2), max_size=12))
 def test_every_fragment_is_read_once(boxes: list[tuple[int, int, int, int]]) -> None:
     assert sorted(reading_order(boxes)) == list(range(len(boxes)))
-
-
-def test_pieces_keep_their_scale_and_fill_the_largest_cell() -> None:
-    pieces = as_pieces([fragment(10, 30), fragment(20, 20), fragment(7, 5)])
-    assert pieces.shape == (3, 30, 30, 4)
-    areas = np.count_nonzero(pieces[..., 3], axis=(1, 2))
-    np.testing.assert_array_equal(areas, [300, 400, 35])
-    assert pieces[0, 10:20].all()  # centred
-    assert not pieces[0, :10].any()
-    assert not pieces[0, 20:].any()
-
-
-def test_pieces_shrink_together_without_black_rims() -> None:
-    pieces = as_pieces([fragment(64, 64), fragment(32, 32)], cell_px=32)
-    assert pieces.shape == (2, 32, 32, 4)
-    areas = (pieces[..., 3] > 127).sum(axis=(1, 2))
-    np.testing.assert_array_equal(areas, [1024, 256])
-    seen = pieces[pieces[..., 3] > 0]
-    assert np.abs(seen[:, :3].astype(int) - 200).max() <= 2
-    assert not pieces[pieces[..., 3] == 0].any()
-
-
-def test_no_fragments_make_no_pieces() -> None:
-    with pytest.raises(InputError, match="no fragments"):
-        as_pieces([])
-    with pytest.raises(InputError, match="at least 1 pixel"):
-        as_pieces([fragment(4, 4)], cell_px=0)
 
 
 @given(st.integers(0, 2**32 - 1))

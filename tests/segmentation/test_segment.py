@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from photographs import Conditions, found_iou, sample_photograph
 
+from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.photographs import Conditions, found_iou, sample_photograph
-from puzzleflow.segmentation import as_pieces, draw_preview, segment
+from puzzleflow.segmentation import draw_preview, segment
 from puzzleflow.solvers.registry import load_solver
 
 GRID = Grid(3, 3)
@@ -49,7 +50,7 @@ def test_at_least_98_of_100_of_500_fragments() -> None:
 def test_a_photographed_puzzle_is_solved() -> None:
     puzzle, taken = sample_photograph(5, erosion_model("none"), GRID, Conditions(gap_px=20))
     found = segment(taken.pixels)
-    pieces = as_pieces(found.fragments)
+    pieces = equal_cells([fragment.pixels for fragment in found.fragments])
     photographed = Puzzle(pieces, GRID)
     solution = load_solver("greedy-alpha").prepare(photographed).solve(seed=0)
     assert puzzle.truth is not None

@@ -6,16 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_costs import everything, planted
 
-from puzzleflow.core.assignment import is_permutation
+from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.components import Components
 from puzzleflow.solvers.genetic import Evolution, genetic_layout
 from puzzleflow.solvers.greedy import best_buddies_metric, greedy_layout
-from puzzleflow.solvers.growth import EMPTY, Fits, Partial, complete
 from puzzleflow.solvers.linear import linear_layout
 from puzzleflow.solvers.mgc_tree import rival_ratio, seams_by_ratio, tree_layout
+from puzzleflow.solvers.placer import EMPTY, Fits, Partial, complete
 from puzzleflow.solvers.tabu import tabu_layout
 
 
@@ -70,7 +70,7 @@ def test_any_costs_and_pins_give_a_permutation_that_honours_them(name, data):
         allowed[piece], allowed[:, position] = False, False
         allowed[piece, position] = True
     found = LAYOUTS[name](SeamCosts(*matrices), grid, allowed, 3)
-    assert is_permutation(found.position_of)
+    as_permutation(found.position_of, len(found.position_of))
     assert allowed[np.arange(num), found.position_of].all()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_costs import everything, planted
 
-from puzzleflow.core.assignment import is_permutation
+from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.errors import FormatError, UnknownName
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
@@ -17,10 +17,9 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.edge_embedding import EdgeConfig, EdgeEmbedding
 from puzzleflow.solvers.compatibility import SeamCosts
-from puzzleflow.solvers.growth import Partial
 from puzzleflow.solvers.linear import linear_layout
-from puzzleflow.solvers.reliability import largest_reliable_part, reliable_seams, worse_rank
-from puzzleflow.solvers.repair import _filled, best_repair, mean_distance
+from puzzleflow.solvers.placer import Partial
+from puzzleflow.solvers.refill import _filled, best_refill, mean_distance
 from puzzleflow.solvers.rg_lns import (
     STARTS,
     Neighbourhood,
@@ -29,6 +28,7 @@ from puzzleflow.solvers.rg_lns import (
     improved,
     rg_lns_layout,
 )
+from puzzleflow.solvers.trusted_part import largest_trusted_part, trusted_seams, worse_rank
 
 TINY = EdgeConfig(
     piece_px=32, widths=(6, 8, 10), blocks=(0, 0, 0), side_hidden=8, side_dim=4, embedding_dim=8
@@ -69,15 +69,15 @@ def test_seams_are_reliable_only_in_whole_good_blocks():
     """3×3 in order; one bad seam inside the right half leaves the left two columns."""
     grid = Grid(3, 3)
     costs, _ = planted_in_order(grid)
-    right, down = reliable_seams(costs, grid, np.arange(9), max_rank=1)
+    right, down = trusted_seams(costs, grid, np.arange(9), max_rank=1)
     assert right.all()
     assert down.all()
     spoilt = costs.right.copy()
     spoilt[4, 5] = 9.0  # middle to middle right: in both right-hand blocks
-    right, down = reliable_seams(SeamCosts(spoilt, costs.down), grid, np.arange(9), max_rank=1)
+    right, down = trusted_seams(SeamCosts(spoilt, costs.down), grid, np.arange(9), max_rank=1)
     assert right.tolist() == [[True, False], [True, False], [True, False]]
     assert down.tolist() == [[True, True, False], [True, True, False]]
-    part = largest_reliable_part(SeamCosts(spoilt, costs.down), grid, np.arange(9), max_rank=1)
+    part = largest_trusted_part(SeamCosts(spoilt, costs.down), grid, np.arange(9), max_rank=1)
     assert part.pieces.tolist() == [0, 1, 3, 4, 6, 7]
     assert part.cells.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]]
 
@@ -96,7 +96,7 @@ def planted_in_order(grid):
 def test_good_seams_without_a_block_join_nothing():
     grid = Grid(1, 4)
     costs, truth = planted_in_order(grid)
-    assert len(largest_reliable_part(costs, grid, truth, max_rank=3).pieces) == 1
+    assert len(largest_trusted_part(costs, grid, truth, max_rank=3).pieces) == 1
     assert improved(costs, grid, everything(grid), truth, Neighbourhood()) is None
 
 
@@ -105,7 +105,7 @@ def test_the_largest_part_is_found_wherever_it_lies():
     grid = Grid(4, 4)
     costs, truth = planted_in_order(grid)
     swapped = shifted(grid, truth, 0, 2)
-    part = largest_reliable_part(costs, grid, swapped, max_rank=1)
+    part = largest_trusted_part(costs, grid, swapped, max_rank=1)
     assert len(part.pieces) == 8
     columns = {int(piece) % 4 for piece in part.pieces}
     assert columns in ({0, 1}, {2, 3})
@@ -131,7 +131,7 @@ def test_repair_keeps_the_inner_arrangement():
     grid = Grid(3, 4)
     costs, _ = planted(grid, seed=3)
     part = Partial(np.array([5, 2, 9, 0]), np.array([[1, 1], [1, 2], [2, 1], [2, 2]]))
-    found = best_repair(costs, grid, everything(grid), part, [1, 4])
+    found = best_refill(costs, grid, everything(grid), part, [1, 4])
     moved = grid.coordinates[found.position_of[part.pieces]] - part.cells
     assert (moved == moved[0]).all()
     assert found.shift == np.abs(moved[0]).sum()
@@ -142,12 +142,12 @@ def test_an_anchored_part_stays_where_it_is():
     grid = Grid(3, 3)
     costs, _ = planted(grid, seed=5)
     part = Partial(np.array([4, 7]), np.array([[0, 1], [0, 2]]), anchored=True)
-    found = best_repair(costs, grid, everything(grid), part, [4])
+    found = best_refill(costs, grid, everything(grid), part, [4])
     assert found.position_of[[4, 7]].tolist() == [1, 2]
     assert found.shift == 0
 
 
-def test_a_wide_beam_finds_the_best_repair():
+def test_a_wide_beam_finds_the_best_refill():
     """A beam that drops nothing is exhaustive: 2×3 with one piece fixed has 120 layouts."""
     grid = Grid(2, 3)
     rng = child_rng(0, "wide beam")
@@ -155,7 +155,7 @@ def test_a_wide_beam_finds_the_best_repair():
     part = Partial(np.array([2]), np.array([[0, 1]]), anchored=True)
     layouts = [np.array(p) for p in permutations(range(6)) if p[2] == 1]
     least = min(mean_distance(costs, grid, layout) for layout in layouts)
-    assert best_repair(costs, grid, everything(grid), part, [2000]).distance == pytest.approx(least)
+    assert best_refill(costs, grid, everything(grid), part, [2000]).distance == pytest.approx(least)
 
 
 def test_equal_canvases_take_one_place_in_the_beam():
@@ -172,7 +172,7 @@ def test_ties_go_to_the_smallest_shift():
     grid = Grid(3, 3)
     costs = SeamCosts(np.ones((9, 9)), np.ones((9, 9)))
     part = Partial(np.array([3, 4]), np.array([[1, 0], [1, 1]]))
-    assert best_repair(costs, grid, everything(grid), part, [1, 4]).shift == 0
+    assert best_refill(costs, grid, everything(grid), part, [1, 4]).shift == 0
 
 
 @settings(max_examples=40, deadline=None)
@@ -186,7 +186,7 @@ def test_search_never_raises_the_mean_distance(data):
         layout = linear_layout(costs, grid, everything(grid)).position_of
     found = improved(costs, grid, everything(grid), layout, Neighbourhood())
     if found is not None:
-        assert is_permutation(found)
+        as_permutation(found, len(found))
         assert mean_distance(costs, grid, found) < mean_distance(costs, grid, layout)
 
 
@@ -215,7 +215,7 @@ def test_any_costs_and_pins_give_a_permutation_that_honours_them(start, data):
         allowed[piece], allowed[:, position] = False, False
         allowed[piece, position] = True
     found = rg_lns_layout(SeamCosts(*matrices), grid, allowed, start=start)
-    assert is_permutation(found.position_of)
+    as_permutation(found.position_of, len(found.position_of))
     assert allowed[np.arange(num), found.position_of].all()
 
 
@@ -263,7 +263,7 @@ def test_solver_lays_any_grid_and_honours_pins(weights, start):
     for grid in (Grid(1, 1), Grid(1, 3), Grid(2, 3)):
         session = solver.prepare(some_puzzle(grid))
         solution = session.solve(seed=0, num_alternatives=2)
-        assert is_permutation(solution.position_of)
+        as_permutation(solution.position_of, len(solution.position_of))
         assert solution.energy == pytest.approx(
             mean_distance(session.costs, grid, solution.position_of)
             * (2 * grid.num_pieces - grid.rows - grid.cols)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
-from puzzleflow.journal import JournalFile
+from puzzleflow.lock import locked
 from puzzleflow.pictures import read_picture
 from puzzleflow.sources.collect import Collected, CollectSettings, Progress, collect
 from puzzleflow.sources.draws import Draws
@@ -301,6 +301,37 @@ def test_damaged_files_of_ours_are_named(
         collect(tmp_path, settings(met, num=1))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"draw":0', '"draw":"0"'),
+        ('"draw":0', '"draw":[0]'),
+        ('"width":', '"breadth":'),
+        ('"is_public_domain":true', '"is_public_domain":1'),
+        ('"outcome":"kept"', '"outcome":{}'),
+        ('"file":"', '"file":"\\ud800'),
+    ],
+)
+def test_wrong_types_in_the_journal_are_named_with_their_line(
+    met: Any, tmp_path: Path, old: str, new: str
+) -> None:
+    collect(tmp_path, settings(met, num=1))
+    path = tmp_path / "journal.jsonl"
+    content = path.read_text()
+    assert old in content
+    path.write_text(content.replace(old, new))
+    with pytest.raises(FormatError, match=r"journal\.jsonl, line \d: damaged \(\w+: "):
+        collect(tmp_path, settings(met, num=1))
+
+
+def test_a_journal_of_an_earlier_version_is_refused(met: Any, tmp_path: Path) -> None:
+    collect(tmp_path, settings(met, num=1))
+    path = tmp_path / "journal.jsonl"
+    path.write_text(path.read_text().partition("\n")[2])  # it had no heading
+    with pytest.raises(FormatError, match=r"line 1: .* an earlier one cannot go on: remove it"):
+        collect(tmp_path, settings(met, num=1))
+
+
 def test_the_report_says_how_varied_the_pictures_are(met: Any, tmp_path: Path) -> None:
     collect(tmp_path, settings(met, num=20))
     report = json.loads((tmp_path / "diversity.json").read_text())
@@ -315,8 +346,8 @@ def test_the_report_says_how_varied_the_pictures_are(met: Any, tmp_path: Path) -
 
 def test_two_runs_do_not_share_a_folder(met: Any, tmp_path: Path) -> None:
     with (
-        JournalFile(tmp_path / "journal.jsonl"),
-        pytest.raises(OutputError, match="another process is writing here"),
+        locked(tmp_path),
+        pytest.raises(OutputError, match=r"process \d+ on .* is writing here"),
     ):
         collect(tmp_path, settings(met))
     assert collect(tmp_path, settings(met, num=1)).counts == {"kept": 2}

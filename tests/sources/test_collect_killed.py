@@ -37,10 +37,10 @@ def arrived(out: Path) -> set[str]:
     pictures = {f"/images/original/{path.stem}.jpg" for path in list_pictures(out)}
     journal = out / "journal.jsonl"
     records = set()
-    for line in journal.read_text().split("\n")[:-1] if journal.exists() else []:
+    for line in journal.read_text().split("\n")[1:-1] if journal.exists() else []:
         entry = json.loads(line)
-        number = entry["record"]["object_id"] if "record" in entry else entry["object_id"]
-        records.add(f"/objects/{number}")
+        about = entry["record"] or entry["outcome"]
+        records.add(f"/objects/{about['object_id']}")
     return pictures | records | ({"/objects"} if (out / "objects.json").exists() else set())
 
 

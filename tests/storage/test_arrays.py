@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.storage import arrays as storage_arrays
-from puzzleflow.storage.arrays import map_npy, npy_stream, read_npz, write_npy, write_npz
+from puzzleflow.storage.arrays import map_npy, read_npz, write_npy, write_npz
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,13 +107,3 @@ def test_missing_and_forbidden_files(tmp_path):
             read(tmp_path / "missing")
         with pytest.raises(InputError):
             read(tmp_path)
-
-
-def test_a_stream_takes_its_name_only_when_whole(tmp_path):
-    with npy_stream(tmp_path / "a.npy", (2, 3), np.int16) as stream:
-        for row in np.arange(6, dtype=np.int16).reshape(2, 3):
-            stream.write(row.tobytes())
-    assert np.load(tmp_path / "a.npy").tolist() == [[0, 1, 2], [3, 4, 5]]
-    with pytest.raises(InputError, match="bytes"), npy_stream(tmp_path / "b.npy", (2,), "u1"):
-        pass
-    assert not (tmp_path / "b.npy").exists()

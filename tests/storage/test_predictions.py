@@ -10,7 +10,12 @@ from hypothesis.extra.numpy import arrays
 
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
 from puzzleflow.core.grid import Grid
-from puzzleflow.storage.predictions import Predictions, read_predictions, write_predictions
+from puzzleflow.storage.predictions import (
+    DIRECTIONS,
+    Predictions,
+    read_predictions,
+    write_predictions,
+)
 
 
 def rows(seed: int, count: int, n: int) -> np.ndarray:
@@ -54,6 +59,18 @@ def test_the_two_directions_are_kept_apart(tmp_path):
     assert read_predictions(tmp_path / "renamed.npz").position_of.tolist() == [[2, 0, 1]]
 
 
+@pytest.mark.parametrize("name", ["a.npz", "a.npy"])
+def test_the_direction_can_be_told_and_floats_may_be_whole(tmp_path, name):
+    (np.save if name == "a.npy" else lambda p, a: np.savez(p, predictions=a))(
+        tmp_path / name, np.array([[1.0, 2.0, 0.0]])
+    )
+    read = {d: read_predictions(tmp_path / name, direction=d) for d in DIRECTIONS}
+    assert read["piece-to-position"].position_of.tolist() == [[1, 2, 0]]
+    assert read["position-to-piece"].position_of.tolist() == [[2, 0, 1]]
+    with pytest.raises(InputError, match="unknown direction 'up'"):
+        read_predictions(tmp_path / name, direction="up")
+
+
 def test_the_official_file_and_its_sibling(tmp_path):
     predicted = np.array([[0, 1, 2, 3], [1, 0, 2, 3]])
     targets = np.array([[0, 1, 2, 3], [0, 1, 2, 3]])
@@ -75,7 +92,7 @@ def test_the_official_file_and_its_sibling(tmp_path):
         ({"predictions": np.array([[0, 2]])}, NotAPermutation),
         ({"predictions": np.array([[0, -1]])}, NotAPermutation),
         ({"predictions": np.array([0, 1])}, FormatError),
-        ({"predictions": np.array([[0.0, 1.0]])}, InputError),
+        ({"predictions": np.array([[0.0, 0.5]])}, InputError),
         ({"predictions": np.array([[0, 1]]), "targets": np.array([[0, 1]] * 2)}, FormatError),
         ({"predictions": np.array([[0, 1]]), "grid_size": 3}, NotAGrid),
         ({"predictions": np.array([[0, 1]]), "grid_size": "x"}, FormatError),

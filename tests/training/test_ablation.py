@@ -24,9 +24,10 @@ from puzzleflow.training.ablation import (
     without_alpha,
 )
 from puzzleflow.training.banks import MaskBank, PictureBank
-from puzzleflow.training.flow import flow_trainer
+from puzzleflow.training.flow import FlowTraining
 from puzzleflow.training.loop import LoopSettings, Trainer
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
+from puzzleflow.training.trainable import trainer_of
 
 TINY = replace(flow_preset("tiny"), dropout=0.1)
 KEY = {"split": "test", "puzzles": 6}
@@ -123,7 +124,7 @@ def test_all_variants_start_from_the_same_encoder_and_see_the_same_puzzles(
         assert all(torch.equal(encoders[0][name], other[name]) for name in other)
     first, again = (next(iter(ablation._batches()(1))) for _ in range(2))
     assert torch.equal(first.pieces, again.pieces)
-    assert torch.equal(first.sample.x_t, again.sample.x_t)
+    assert torch.equal(first.x_t, again.x_t)
 
 
 def test_dropping_alpha_hides_shape_from_the_convolutional_encoder(ablation: Ablation) -> None:
@@ -204,7 +205,8 @@ def test_a_whole_flow_model_is_no_start_of_an_ablation(ablation: Ablation, tmp_p
 
 def test_a_full_model_that_trained_elsewhere_is_refused(ablation: Ablation) -> None:
     """A folder whose state is another network's does not pass for a finished variant."""
-    other = flow_trainer(SETTINGS, ablation.folder / FULL, replace(TINY, num_layers=1))
+    config = replace(TINY, num_layers=1)
+    other = trainer_of(FlowTraining(), config, SETTINGS, ablation.folder / FULL)
     ablation.folder.joinpath(FULL).mkdir(parents=True)
     other.save()
     with pytest.raises(InputError, match="another network"):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +15,14 @@ from puzzleflow.models.edge_embedding import EdgeConfig, EdgeEmbedding
 from puzzleflow.training.banks import MaskBank, PictureBank
 from puzzleflow.training.edge_embedding import (
     SOFTNESS,
-    edge_trainer,
+    EdgeTraining,
     neighbour_ranks,
     rank_figures,
-    save_edges,
     triplet_loss,
 )
 from puzzleflow.training.loop import LoopSettings, Trainer
-from puzzleflow.training.relational import batches_of
 from puzzleflow.training.stream import Batch, PuzzleStream, StreamConfig
+from puzzleflow.training.trainable import batches_of, save_trained, trainer_of
 
 NETWORK = EdgeConfig(
     piece_px=32, widths=(8, 12, 16), blocks=(0, 0, 0), side_hidden=16, side_dim=8, embedding_dim=16
@@ -39,9 +39,27 @@ def stream(pictures: PictureBank, masks: MaskBank) -> PuzzleStream:
 def trainer_in(
     folder: Path, stream: PuzzleStream, settings: LoopSettings = SETTINGS
 ) -> Trainer[Batch]:
-    return edge_trainer(
-        settings, folder, config=NETWORK, validation=stream.validation(Grid(2, 2), 4)
+    return trainer_of(
+        EdgeTraining(),
+        NETWORK,
+        settings,
+        folder,
+        validation=lambda: list(stream.validation(Grid(2, 2), 4)),
     )
+
+
+def batches(
+    stream: PuzzleStream, settings: LoopSettings = SETTINGS
+) -> Callable[[int], Iterable[Batch]]:
+    return batches_of(stream, EdgeTraining(), NETWORK, settings)
+
+
+def test_triplets_are_hard_in_the_last_quarter(stream: PuzzleStream) -> None:
+    settings = replace(SETTINGS, steps=8)
+    drawn = [
+        EdgeTraining().prepared(stream.batch(number), NETWORK, settings) for number in range(8)
+    ]
+    assert [batch.softness for batch in drawn] == [SOFTNESS] * 6 + [0.0] * 2
 
 
 # three pieces in a row, 0 1 2: seams 0→1 and 1→2; the diagonal must never count
@@ -77,11 +95,11 @@ def test_resumed_training_equals_uninterrupted_training(
     stream: PuzzleStream, tmp_path: Path
 ) -> None:
     whole = trainer_in(tmp_path / "whole", stream)
-    whole.fit(batches_of(stream))
+    whole.fit(batches(stream))
     for stop in (2, 5, 6):  # the last quarter is hard
         parts = trainer_in(tmp_path / "parts", stream)
         torch.rand(stop)  # whatever else draws numbers must not matter
-        parts.fit(batches_of(stream), until=stop)
+        parts.fit(batches(stream), until=stop)
     assert parts.step == whole.step == 6
     for name, tensor in whole.plain.state_dict().items():
         assert torch.equal(tensor, parts.plain.state_dict()[name]), name
@@ -95,16 +113,16 @@ def test_training_learns(stream: PuzzleStream, tmp_path: Path) -> None:
     )
     firsts: list[float] = []
     trainer_in(tmp_path, stream, settings).fit(
-        batches_of(stream), report=lambda row: firsts.append(row["first"])
+        batches(stream, settings), report=lambda row: firsts.append(row["first"])
     )
     assert sum(firsts[-15:]) > sum(firsts[:15]) + 1.5  # a tenth more sides find their neighbour
 
 
 def test_weights_come_back_as_they_were_validated(stream: PuzzleStream, tmp_path: Path) -> None:
     trainer = trainer_in(tmp_path, stream)
-    trainer.fit(batches_of(stream))
+    trainer.fit(batches(stream))
     held_out = list(stream.validation(Grid(2, 2), 4))
-    described = save_edges(trainer, held_out)
+    described = save_trained(EdgeTraining(), trainer, lambda: held_out)
     tensors, config = load_weights(tmp_path / "edges.safetensors")
     assert config == json.loads(json.dumps(described))
     assert config["kind"] == "edges"

@@ -9,23 +9,15 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.flow_path import FlowPath, PathSample
-from puzzleflow.models.flow_sampler import SamplerConfig
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import MaskBank, PictureBank
-from puzzleflow.training.flow import (
-    FlowBatch,
-    flow_batches,
-    flow_loss,
-    flow_trainer,
-    take_over,
-    validate_flow,
-)
+from puzzleflow.training.flow import FlowTraining, flow_loss, take_over, validate_flow
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
+from puzzleflow.training.trainable import batches_of, trainer_of
 
 CONFIG = replace(flow_preset("tiny"), dropout=0.1)
 STREAM = StreamConfig(piece_px=32, pieces_per_batch=16, grids={"2x2": 1.0})
@@ -43,55 +35,48 @@ def test_resumed_training_has_the_losses_of_uninterrupted_training(
     def train(folder: Path, *stops: int) -> list[float]:
         losses: list[float] = []
         for stop in stops:
-            trainer = flow_trainer(
-                SETTINGS, folder, CONFIG, validation=stream.validation(Grid(2, 2), 4)
-            )
-            batches = flow_batches(stream, FlowPath(), SETTINGS.seed)
+            trainer = trainer_of(
+                FlowTraining(), CONFIG, SETTINGS, folder,
+                validation=lambda: list(stream.validation(Grid(2, 2), 4)),
+            )  # fmt: skip
+            batches = batches_of(stream, FlowTraining(), CONFIG, SETTINGS)
             trainer.fit(batches, until=stop, report=lambda row: losses.append(row["loss"]))
         return losses
 
     assert train(tmp_path / "whole", 6) == train(tmp_path / "parts", 1, 4, 6)
 
 
-def test_processes_share_a_batch_without_overlap(stream: PuzzleStream) -> None:
-    whole = next(iter(flow_batches(stream, FlowPath(), 1)(3)))
-    parts = [
-        next(iter(flow_batches(stream, FlowPath(), 1, rank=rank, world_size=2)(3)))
-        for rank in (0, 1)
+def test_states_depend_on_the_seed_and_the_number_of_the_batch(stream: PuzzleStream) -> None:
+    batch = stream.batch(3)
+    drawn = [
+        FlowTraining().prepared(b, CONFIG, replace(SETTINGS, seed=seed)).t
+        for b, seed in ((batch, 0), (batch, 0), (batch, 1), (replace(batch, number=4), 0))
     ]
-    for rank, part in enumerate(parts):
-        assert torch.equal(part.pieces, whole.pieces[rank::2])
-        assert torch.equal(part.sample.x_t, whole.sample.x_t[rank::2])
-        assert torch.equal(part.sample.t, whole.sample.t[rank::2])
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+    assert not torch.equal(drawn[0], drawn[3])
 
 
 def test_several_states_of_a_puzzle_share_its_features(stream: PuzzleStream) -> None:
-    batch = next(iter(flow_batches(stream, FlowPath(), 1, states=3)(0)))
+    batch = FlowTraining(states=3).prepared(stream.batch(0), CONFIG, SETTINGS)
     B = len(batch)
-    assert batch.sample.t.shape == (3 * B,)
-    assert torch.equal(batch.sample.x_1[0::3], batch.sample.x_1[2::3])
-    assert not torch.equal(batch.sample.x_t[0::3], batch.sample.x_t[2::3])
+    assert batch.t.shape == (B, 3)
+    assert batch.x_t.shape == (B, 3, 4)
+    assert not torch.equal(batch.x_t[:, 0], batch.x_t[:, 2])
     network = build_puzzleflow(replace(CONFIG, dropout=0.0)).eval()
     together = flow_loss(network, batch)["loss"]
     alone = [
-        flow_loss(
-            network,
-            FlowBatch(
-                batch.pieces,
-                PathSample(*(getattr(batch.sample, n)[k::3] for n in ("x_0", "x_1", "x_t", "t"))),
-                batch.grid,
-            ),
-        )["loss"]
+        flow_loss(network, replace(batch, x_t=batch.x_t[:, [k]], t=batch.t[:, [k]]))["loss"]
         for k in range(3)
     ]
     assert together.item() == pytest.approx(torch.stack(alone).mean().item(), rel=1e-5)
 
 
 def test_a_frozen_encoder_keeps_its_weights(stream: PuzzleStream, tmp_path: Path) -> None:
-    trainer = flow_trainer(SETTINGS, tmp_path, CONFIG, frozen_encoder=True)
+    trainer = trainer_of(FlowTraining(frozen_encoder=True), CONFIG, SETTINGS, tmp_path)
     before = [p.clone() for p in trainer.plain.encoder.trunk.state_dict().values()]  # type: ignore[union-attr]
     head = trainer.plain.head.mlp[1].weight.clone()  # type: ignore[union-attr, index]
-    trainer.fit(flow_batches(stream, FlowPath(), 0), until=2)
+    trainer.fit(batches_of(stream, FlowTraining(), CONFIG, SETTINGS), until=2)
     after = trainer.plain.encoder.trunk.state_dict().values()  # type: ignore[union-attr]
     assert all(torch.equal(b, a) for b, a in zip(before, after, strict=True))
     assert not torch.equal(head, trainer.plain.head.mlp[1].weight)  # type: ignore[union-attr, index]
@@ -114,7 +99,7 @@ def test_the_trunk_of_a_relational_network_is_taken_over(tmp_path: Path) -> None
 def test_validation_counts_what_the_sampler_finds(stream: PuzzleStream) -> None:
     torch.manual_seed(0)
     network = build_puzzleflow(CONFIG).eval()
-    figures = validate_flow(network, stream.validation(Grid(2, 2), 24), SamplerConfig(steps=2))
+    figures = validate_flow(network, stream.validation(Grid(2, 2), 24), steps=2)
     assert 0 <= figures["2x2"]["PA"] <= figures["2x2"]["AA"] <= 1
     assert figures["score"] == figures["2x2"]["AA"]
 

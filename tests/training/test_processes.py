@@ -27,12 +27,12 @@ from pathlib import Path
 import numpy as np
 from lightning_fabric import Fabric
 
-from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.puzzleflow import flow_preset
 from puzzleflow.training.banks import MaskBank, PictureBank
-from puzzleflow.training.flow import flow_batches, flow_trainer
+from puzzleflow.training.flow import FlowTraining
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
+from puzzleflow.training.trainable import batches_of, trainer_of
 
 
 def train(fabric, pictures, folder):
@@ -44,9 +44,8 @@ def train(fabric, pictures, folder):
     cutting = StreamConfig(piece_px=32, pieces_per_batch=32, grids={"2x2": 1.0})
     stream = PuzzleStream(bank, MaskBank([(1.0, discs)]), cutting, seed=0)
     settings = LoopSettings(steps=3, warmup=0.3, learning_rate=1e-2, log_every=1)
-    trainer = flow_trainer(settings, folder, config, fabric=fabric)
-    trainer.fit(flow_batches(stream, FlowPath(), 0, rank=fabric.global_rank,
-                             world_size=fabric.world_size))
+    trainer = trainer_of(FlowTraining(), config, settings, folder, fabric=fabric)
+    trainer.fit(batches_of(stream, FlowTraining(), config, settings))
 
 
 if __name__ == "__main__":

@@ -1,3 +1,7 @@
+import json
+import os
+import signal
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +14,10 @@ from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.relational import RelationalConfig
 from puzzleflow.training.banks import MaskBank, PictureBank
 from puzzleflow.training.loop import LoopSettings, Trainer
-from puzzleflow.training.relational import batches_of, relational_trainer
-from puzzleflow.training.state import load_state, save_state
+from puzzleflow.training.relational import RelationalTraining
+from puzzleflow.training.state import DAMAGED, PREVIOUS, STATE, load_state, save_state
 from puzzleflow.training.stream import Batch, PuzzleStream, StreamConfig
+from puzzleflow.training.trainable import batches_of, trainer_of
 
 NETWORK = RelationalConfig(
     piece_px=32, widths=(8, 12, 16), blocks=(0, 0, 0), side_hidden=16, side_dim=8, dim=24,
@@ -27,9 +32,17 @@ SETTINGS = LoopSettings(steps=6, warmup=0.3, validate_every=3, log_every=1)
 def trainer_in(
     folder: Path, stream: PuzzleStream, settings: LoopSettings = SETTINGS
 ) -> Trainer[Batch]:
-    return relational_trainer(
-        settings, folder, config=NETWORK, validation=stream.validation(Grid(2, 2), 4)
+    return trainer_of(
+        RelationalTraining(),
+        NETWORK,
+        settings,
+        folder,
+        validation=lambda: list(stream.validation(Grid(2, 2), 4)),
     )
+
+
+def batches(stream: PuzzleStream) -> Callable[[int], Iterable[Batch]]:
+    return batches_of(stream, RelationalTraining(), NETWORK, SETTINGS)
 
 
 @pytest.fixture
@@ -41,12 +54,12 @@ def test_resumed_training_equals_uninterrupted_training(
     stream: PuzzleStream, tmp_path: Path
 ) -> None:
     whole = trainer_in(tmp_path / "whole", stream)
-    whole.fit(batches_of(stream))
+    whole.fit(batches(stream))
     losses: list[float] = []
     for stop in (2, 3, 6):
         parts = trainer_in(tmp_path / "parts", stream)
         torch.rand(stop)  # whatever else draws numbers must not matter
-        parts.fit(batches_of(stream), until=stop, report=lambda row: losses.append(row["loss"]))
+        parts.fit(batches(stream), until=stop, report=lambda row: losses.append(row["loss"]))
     assert len(losses) == parts.step == whole.step == 6
     assert parts.puzzles_seen == whole.puzzles_seen
     for name, tensor in whole.plain.state_dict().items():
@@ -56,14 +69,97 @@ def test_resumed_training_equals_uninterrupted_training(
     assert list((tmp_path / "parts" / "events").iterdir())
 
 
-def test_an_interruption_saves_first(stream: PuzzleStream, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_the_step_and_saves(
+    stream: PuzzleStream, tmp_path: Path, number: signal.Signals
+) -> None:
     def interrupt(row: dict[str, object]) -> None:
         if row["step"] == 2:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), number)
 
     with pytest.raises(KeyboardInterrupt):
-        trainer_in(tmp_path, stream).fit(batches_of(stream), report=interrupt)
+        trainer_in(tmp_path, stream).fit(batches(stream), report=interrupt)
     assert trainer_in(tmp_path, stream).step == 2
+    assert signal.getsignal(number) is not None
+
+
+def test_a_step_that_was_cut_short_is_not_saved(
+    stream: PuzzleStream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = trainer_in(tmp_path, stream, replace(SETTINGS, save_every=2))
+    step = trainer.optimizer.step
+
+    def cut() -> None:
+        step()
+        if trainer.step == 3:
+            raise KeyboardInterrupt  # after the weights moved, before the step was counted
+
+    monkeypatch.setattr(trainer.optimizer, "step", cut)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(batches(stream))
+    assert trainer_in(tmp_path, stream, replace(SETTINGS, save_every=2)).step == 3  # validated
+
+
+def test_a_run_goes_on_with_its_own_settings_only(stream: PuzzleStream, tmp_path: Path) -> None:
+    trainer_in(tmp_path, stream).save()
+    for name, value in {"steps": 7, "learning_rate": 0.5, "seed": 1}.items():
+        with pytest.raises(InputError, match=f"this run has {name} .*, not {value}"):
+            trainer_in(tmp_path, stream, replace(SETTINGS, **{name: value}))  # type: ignore[arg-type]
+    assert trainer_in(tmp_path, stream, replace(SETTINGS, save_every=9)).step == 0
+
+
+def test_a_damaged_newest_state_is_set_aside(stream: PuzzleStream, tmp_path: Path) -> None:
+    whole = trainer_in(tmp_path / "whole", stream)
+    whole.fit(batches(stream))
+    folder = tmp_path / "run"
+    often = replace(SETTINGS, save_every=1)
+    trainer_in(folder, stream, often).fit(batches(stream), until=4)
+    content = bytearray((folder / STATE).read_bytes())
+    content[-5] ^= 1  # one bit of one weight
+    (folder / STATE).write_bytes(content)
+    again = trainer_in(folder, stream, often)
+    assert again.step == 3
+    assert "checksum" in again.note
+    assert f"goes on from {PREVIOUS}, step 3" in again.note
+    assert (folder / DAMAGED).exists()
+    again.fit(batches(stream))
+    for name, tensor in whole.plain.state_dict().items():
+        assert torch.equal(tensor, again.plain.state_dict()[name]), name
+    for name in (STATE, PREVIOUS):
+        (folder / name).write_bytes(b"damaged")
+    with pytest.raises(FormatError, match=PREVIOUS):
+        trainer_in(folder, stream, often)
+
+
+def test_weights_that_are_not_finite_are_neither_saved_nor_resumed(
+    stream: PuzzleStream, tmp_path: Path
+) -> None:
+    trainer = trainer_in(tmp_path, stream)
+    trainer.save()
+    with torch.no_grad():
+        next(trainer.plain.parameters()).fill_(float("nan"))
+    with pytest.raises(InputError, match=r"at step 0 .* is not finite"):
+        trainer.save()
+    tensors, values = load_state(tmp_path / STATE)
+    name = next(name for name in tensors if name.startswith("network."))
+    save_state(tmp_path / STATE, {**tensors, name: tensors[name] * torch.inf}, values)
+    with pytest.raises(FormatError, match="is not finite"):
+        trainer_in(tmp_path, stream)
+
+
+def test_rows_of_validation_hold_the_mean_losses_before_it(
+    stream: PuzzleStream, tmp_path: Path
+) -> None:
+    rows: list[dict] = []  # type: ignore[type-arg]
+    for stop in (2, 6):
+        trainer_in(tmp_path, stream).fit(batches(stream), until=stop, report=rows.append)
+    sizes = [row["puzzles"] for row in rows]
+    weights = [b - a for a, b in zip([0, *sizes], sizes, strict=False)]
+    assert [row["step"] for row in rows if "val" in row] == [2, 3, 6]
+    mean = sum(w * row["loss"] for w, row in zip(weights[3:], rows[3:], strict=True))
+    assert rows[5]["train"]["loss"] == pytest.approx(mean / sum(weights[3:]), abs=2e-5)
+    logged = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert logged == rows
 
 
 def test_training_learns(stream: PuzzleStream, tmp_path: Path) -> None:
@@ -73,7 +169,7 @@ def test_training_learns(stream: PuzzleStream, tmp_path: Path) -> None:
     )
     losses: list[float] = []
     trainer = trainer_in(tmp_path, stream, settings)
-    trainer.fit(batches_of(stream), report=lambda row: losses.append(row["loss"]))
+    trainer.fit(batches(stream), report=lambda row: losses.append(row["loss"]))
     assert len(losses) == 40
     assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
 
@@ -81,7 +177,7 @@ def test_training_learns(stream: PuzzleStream, tmp_path: Path) -> None:
 def test_patience_ends_the_run(stream: PuzzleStream, tmp_path: Path) -> None:
     settings = replace(SETTINGS, steps=50, learning_rate=0.0, validate_every=1, patience=2)
     trainer = trainer_in(tmp_path, stream, settings)
-    trainer.fit(batches_of(stream))
+    trainer.fit(batches(stream))
     assert trainer.step < 50
 
 
@@ -90,8 +186,12 @@ def test_training_starts_from_given_weights(stream: PuzzleStream, tmp_path: Path
     save_weights(
         tmp_path / "w.safetensors", first.plain.state_dict(), {"network": NETWORK.to_dict()}
     )
-    second = relational_trainer(
-        replace(SETTINGS, seed=9), tmp_path / "second", initial=tmp_path / "w.safetensors"
+    second = trainer_of(
+        RelationalTraining(),
+        RelationalConfig(),
+        replace(SETTINGS, seed=9),
+        tmp_path / "second",
+        initial=tmp_path / "w.safetensors",
     )
     for name, tensor in first.plain.state_dict().items():
         assert torch.equal(tensor, second.plain.state_dict()[name]), name
@@ -100,7 +200,7 @@ def test_training_starts_from_given_weights(stream: PuzzleStream, tmp_path: Path
 def test_a_state_of_another_network_is_refused(stream: PuzzleStream, tmp_path: Path) -> None:
     trainer_in(tmp_path, stream).save()
     with pytest.raises(InputError, match="another network"):
-        relational_trainer(SETTINGS, tmp_path, config=replace(NETWORK, dim=12))
+        trainer_of(RelationalTraining(), replace(NETWORK, dim=12), SETTINGS, tmp_path)
 
 
 def test_rates() -> None:

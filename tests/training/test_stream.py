@@ -1,3 +1,4 @@
+import csv
 from itertools import islice
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import torch
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
+from puzzleflow.masks import write_masks
 from puzzleflow.training.banks import MaskBank, PictureBank, picture_split, split_pictures
 from puzzleflow.training.stream import Batch, PuzzleStream, StreamConfig, stream_loader
 
@@ -65,7 +67,35 @@ def test_splits_partition_the_pictures(picture_folder: Path) -> None:
     assert picture_split("a.png") == picture_split("a.png")
 
 
-def test_two_views_of_one_lamp_share_a_split(tmp_path: Path) -> None:
+SPLIT_TABLE = """\
+file,kind,original,object,split
+0.png,lamps,source_assets_images_thumbs_7_a50526ab.jpg,,KEY lamp 7
+1.png,lamps,source_assets_images_banners_7_8833169e.jpg,,KEY lamp 7
+2.png,lamps,source_assets_images_7_8833169e.jpg,,KEY 2.png
+3.png,paintings,Gustav_Klimt_Gustav_Klimt_84_7c24fac9.jpg,,KEY 3.png
+4.png,ambers,thumbs_of_84.jpg,,KEY 4.png
+5.png,ambers,static_img_objects_gm_1.jpg,GM 1,KEY GM 1
+6.png,lamps,source_assets_images_thumbs_8_a50526ab.jpg,GM 1,KEY GM 1
+"""
+
+
+def test_what_a_table_says_of_objects_decides_the_split(tmp_path: Path) -> None:
+    """Trained networks depend on these keys: a picture must never change its split."""
+    (tmp_path / "images.csv").write_text(SPLIT_TABLE)
+    for row in csv.DictReader(SPLIT_TABLE.splitlines()):
+        (tmp_path / row["file"]).touch()
+    for seed in range(20):
+        found = {
+            path.name: split
+            for split in ("train", "val", "test")
+            for path in split_pictures(tmp_path, split, seed)
+        }
+        for row in csv.DictReader(SPLIT_TABLE.splitlines()):
+            key = row["split"].removeprefix("KEY ")
+            assert found[row["file"]] == picture_split(key, seed), row
+
+
+def test_two_views_of_one_object_share_a_split(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     rows = ["file,kind,source,original,rights"]
@@ -84,10 +114,11 @@ def test_no_pictures_is_an_error(tmp_path: Path) -> None:
         PictureBank([], tmp_path)
 
 
-def test_packed_masks_are_read(tmp_path: Path) -> None:
-    bits = np.zeros((2, 128, 128), bool)
-    bits[1, 30:90, 20:100] = True
-    np.savez(tmp_path / "bank.npz", masks=np.packbits(bits.reshape(2, -1), axis=1))
-    bank = MaskBank.read({str(tmp_path / "bank.npz"): 1.0})
+@pytest.mark.parametrize("name", ["bank.npz", "bank"])
+def test_written_masks_are_drawn(tmp_path: Path, name: str) -> None:
+    masks = np.zeros((2, 128, 128), bool)
+    masks[0, :10], masks[1, 30:90, 20:100] = True, True
+    write_masks(tmp_path / name, [masks])
+    bank = MaskBank.read({str(tmp_path / name): 1.0}, tmp_path / "cache")
     drawn = bank.draw(200, 128, np.random.default_rng(0))
-    assert sorted({int(mask.sum()) for mask in drawn}) == [0, 60 * 80 * 255]
+    assert sorted({int(mask.sum()) for mask in drawn}) == [10 * 128 * 255, 60 * 80 * 255]

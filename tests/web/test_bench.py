@@ -164,6 +164,7 @@ def test_failures_are_told(client: TestClient, workbench: dict[str, Any]) -> Non
     failed = outcome(solver="refusing", grid={"rows": 1, "cols": 4})
     assert failed["message"] == "the solver failed (ZeroDivisionError: a bug)"
     assert client.post(f"{path}/solve", json={"solver": "none such"}).status_code == 404
+    assert client.post(f"{path}/solve", json={"solver": "own.py:Solver"}).status_code == 404
     request = {"solver": "refusing", "grid": {"rows": 3, "cols": 3}}
     wrong = client.post(f"{path}/solve", json=request)
     assert (wrong.status_code, wrong.json()["detail"]) == (422, "4 pieces do not fill a 3x3 grid")

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from photographs import GROUNDS, Conditions, compose_photograph
 from starlette.testclient import TestClient
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.generation.builder import build_puzzle
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
 from puzzleflow.samples import load_sample
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web.app import create_app

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from puzzleflow.cli.main import build_app
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.storage.layout import read_layout
-from puzzleflow.storage.open import open_puzzles
 from puzzleflow.web.confidence import BANDS, UNKNOWN, band_of, extent, percent
 
 Solve = Callable[..., dict[str, Any]]

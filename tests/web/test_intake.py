@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +14,9 @@ from starlette.testclient import TestClient
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.samples import load_sample
-from puzzleflow.web.intake import cut, sniff
+from puzzleflow.web.intake import cut
 from puzzleflow.web.limits import Limits
-from puzzleflow.web.pieces import Piece, for_solver, natural_order, plain_names, stack
+from puzzleflow.web.pieces import plain_names
 
 
 def test_about_tells_the_limits_before_the_upload(client: TestClient, bounds: Limits) -> None:
@@ -71,7 +69,7 @@ def refused(client: TestClient, kind: str, name: str, content: bytes) -> tuple[i
     answer = client.post(f"/api/workbenches/{kind}", files={field: (name, content)})
     assert len(client.app.state.service.workbenches) == 0  # type: ignore[attr-defined]
     scratch = client.app.state.service.workbenches.folder  # type: ignore[attr-defined]
-    assert [path.name for path in scratch.iterdir()] == ["in-use"]
+    assert [path.name for path in scratch.iterdir()] == [".lock"]
     return answer.status_code, answer.json()["detail"]
 
 
@@ -175,16 +173,7 @@ def test_closing_removes_the_files(client: TestClient, workbench: dict[str, Any]
     assert client.delete(path).status_code == 204
     assert client.get(path).status_code == 404
     scratch = client.app.state.service.workbenches.folder  # type: ignore[attr-defined]
-    assert [file.name for file in scratch.iterdir()] == ["in-use"]
-
-
-def test_signatures() -> None:
-    stream = io.BytesIO()
-    zipfile.ZipFile(stream, "w").close()
-    assert sniff(b"RIFF\0\0\0\0WEBPVP8 ") == "WebP"
-    assert sniff(b"GIF89a") == "GIF"
-    assert sniff(stream.getvalue()) is None  # an empty zip holds no workbench
-    assert sniff(b"") is None
+    assert [file.name for file in scratch.iterdir()] == [".lock"]
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=8))
@@ -203,32 +192,6 @@ def test_hostile_names() -> None:
     assert plain_names(names) == [
         "passwd.png", "a.png", "a-2.png", "A-3.png", "_1_1.png", "piece.png", "piece-2.png",
     ]  # fmt: skip
-
-
-def test_natural_order() -> None:
-    assert natural_order(["b10", "b9", "a", "b1"]) == [2, 3, 1, 0]
-
-
-def test_stacking_centres_on_a_common_square_cell() -> None:
-    small, tall = np.full((2, 4, 4), 255, np.uint8), np.full((10, 6, 4), 200, np.uint8)
-    cells = stack([Piece("a", small), Piece("b", tall), Piece("c", tall, 1)], 10_000)
-    assert cells.shape == (3, 10, 10, 4)
-    assert (cells[0, 4:6, 3:7] == 255).all()
-    assert int((cells[0, ..., 3] > 0).sum()) == 8
-    assert (cells[2, 2:8, 0:10, 3] == 200).all()
-    same = stack([Piece("a", tall), Piece("b", tall)], 10_000)
-    assert same.shape == (2, 10, 6, 4)
-    with pytest.raises(InputError, match="more than the 100 pixels allowed"):
-        stack([Piece("a", tall), Piece("b", tall)], 100)
-
-
-def test_solvers_see_small_pieces_with_hard_edges() -> None:
-    cells = np.zeros((2, 400, 200, 4), np.uint8)
-    cells[:, 100:300, 50:150] = (9, 8, 7, 255)
-    small = for_solver(cells)
-    assert small.shape == (2, 192, 96, 4)
-    assert set(np.unique(small[..., 3])) == {0, 255}
-    assert (small[..., :3][small[..., 3] == 0] == 0).all()
 
 
 def test_a_picture_too_small_for_its_grid_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,13 +14,6 @@ from puzzleflow.core.errors import InputError, UnknownName
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-
-    from puzzleflow.models.puzzleflow import FlowConfig
-    from puzzleflow.training.loop import LoopSettings
-    from puzzleflow.training.stored import StoredBatches
-    from puzzleflow.training.stream import Batch, PuzzleStream
-
-    Batches = PuzzleStream | StoredBatches
 
 Data = Annotated[
     Path,
@@ -35,167 +29,81 @@ Masks = Annotated[
 Initial = Annotated[
     str | None,
     typer.Option(
-        help="Weights to start from: a flow model, or a relational network whose trunk is "
-        "taken over; 'bundled' takes the packaged relational ones."
+        help="Weights to start from; 'bundled' takes packaged ones. Flow takes a flow model, or "
+        "a relational network for its trunk."
     ),
 ]
-Vit = Annotated[str | None, typer.Option(help="ViT weights: a local folder or a hub name.")]
-Preset = Annotated[str, typer.Option(help="paper, paper-supplement, small or tiny.")]
+Preset = Annotated[str, typer.Option(help="A configuration of the network by its name.")]
 Rate = Annotated[float, typer.Option(help="Peak learning rate.")]
-BatchSize = Annotated[int, typer.Option(help="Puzzles in a batch of stored puzzles.")]
+BatchSize = Annotated[int, typer.Option(help="Puzzles in a batch of stored puzzles.", min=1)]
 Grids = Annotated[str, typer.Option(help="GRID=SHARE, comma-separated.")]
-PiecesPerBatch = Annotated[int, typer.Option(help="Pieces in a batch of fresh ones.")]
-States = Annotated[
-    int, typer.Option(help="States of the flow asked of every puzzle, which is encoded once.")
-]
-Accelerator = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+PiecesPerBatch = Annotated[int, typer.Option(help="Pieces in a batch of fresh ones.", min=1)]
+Accelerator = Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")]
 Seed = Annotated[int, typer.Option(help="Root seed of weights and puzzles.")]
 Cache = Annotated[
-    Path | None, typer.Option(help="Folder for decoded pictures (default: OUT/cache).")
+    Path | None, typer.Option(help="Folder for decoded pictures and masks (default: OUT/cache).")
 ]
-Workers = Annotated[int, typer.Option(help="Processes that prepare puzzles.")]
+Workers = Annotated[int, typer.Option(help="Processes that prepare puzzles.", min=0)]
 Set = Annotated[
-    list[str] | None, typer.Option("--set", help="NAME=VALUE of any setting, several times.")
+    list[str] | None,
+    typer.Option("--set", help="NAME=VALUE of any setting of loop or puzzles, several times."),
 ]
 
-HELD_OUT_SEED = 7
+ACCELERATORS = ("cpu", "cuda", "mps", "auto")
 
 
-def is_stored(data: Path) -> bool:
-    """A GAP folder, recipe or other stored puzzles, not a folder of pictures."""
-    if data.is_file():
-        return True
-    names = {"puzzles.h5", "recipe.json"}
-    folders = (data, data / "train")
-    return any((folder / name).is_file() for folder in folders for name in names)
-
-
-def stored_puzzles(
-    data: Path,
-    piece_px: int,
-    batch: int,
-    seed: int,
-    with_prior: bool = False,
-    held_out: str = "val",
-) -> tuple[StoredBatches, StoredBatches]:
-    """The training split and a held-out split of stored puzzles."""
-    from puzzleflow.storage.open import open_puzzles
-    from puzzleflow.training.stored import StoredBatches
-
-    train, other = (
-        StoredBatches(
-            open_puzzles(data, split=split),
-            piece_px=piece_px,
-            batch_size=batch,
-            seed=seed,
-            with_prior=with_prior,
-        )
-        for split in ("train", held_out)
-    )
-    return train, other
-
-
-def fresh_puzzles(
-    data: Path,
-    cache: Path,
-    masks: list[str] | None,
-    grids: str,
-    pieces_per_batch: int,
-    seed: int,
-    piece_px: int = 64,
-    with_prior: bool = False,
-    held_out: str = "val",
-) -> tuple[PuzzleStream, PuzzleStream]:
-    """Streams of fresh puzzles from the training and the held-out pictures."""
-    from puzzleflow.training.banks import MaskBank, PictureBank, split_pictures
-    from puzzleflow.training.stream import PuzzleStream, StreamConfig
-
-    config = StreamConfig(
-        grids=shares(grids.split(",")),
-        pieces_per_batch=pieces_per_batch,
-        piece_px=piece_px,
-        with_prior=with_prior,
-    )
-    bank = MaskBank.read(shares(masks or ["vae"]))
-    train, other = (
-        PuzzleStream(
-            PictureBank(split_pictures(data, split), cache), bank, config, seed=stream_seed
-        )
-        for split, stream_seed in (("train", seed), (held_out, HELD_OUT_SEED))
-    )
-    return train, other
-
-
-def flow_puzzles(
-    config: FlowConfig,
-    data: Path,
-    *,
-    cache: Path,
-    masks: list[str] | None,
-    grids: str,
-    pieces_per_batch: int,
-    batch: int,
-    seed: int,
-    held_out: str = "val",
-) -> tuple[FlowConfig, Batches, Batches]:
-    """The preset fitted to the puzzles, training and held-out puzzles, fresh or stored."""
-    train: Batches
-    other: Batches
-    if is_stored(data):
-        train, other = stored_puzzles(data, config.piece_px, batch, seed, config.relates, held_out)
-    else:
-        train, other = fresh_puzzles(
-            data, cache, masks, grids, pieces_per_batch, seed, config.piece_px, config.relates,
-            held_out,
-        )  # fmt: skip
-    if config.num_positions is not None:
-        sizes = {grid.num_pieces for grid in train.grids}
-        if len(sizes) > 1:
-            raise InputError("this preset has one output a position: train it on one grid")
-        config = replace(config, num_positions=sizes.pop())
-    return config, train, other
-
-
-def held_out_batches(held_out: Batches, grids: Iterable[str], num_puzzles: int) -> list[Batch]:
-    """The same puzzles every time, grid by grid."""
-    from puzzleflow.core.grid import Grid
-
-    return [batch for text in grids for batch in held_out.validation(Grid.parse(text), num_puzzles)]
-
-
-def weights_to_start_from(initial: str | None) -> str | Path | None:
-    """``--initial``: a path as it is, "bundled" as the packaged relational weights."""
+def weights_to_start_from(initial: str | None, bundled: str | None) -> str | Path | None:
+    """``--initial``: a path as it is, "bundled" as packaged weights."""
     from puzzleflow.models.checkpoint import bundled_weights
 
-    return bundled_weights("relational.safetensors") if initial == "bundled" else initial
+    if initial != "bundled":
+        return initial
+    if bundled is None:
+        raise InputError("no weights for this network are bundled")
+    return bundled_weights(bundled)
 
 
-def fabric_for(accelerator: str, devices: int = 1) -> Fabric:
-    """Device, precision (mixed on GPUs) and processes."""
+def fabric_for(accelerator: str, devices: int = 1, mixed: bool = True) -> Fabric:
+    """Device, precision (``mixed`` on GPUs only) and processes."""
+    import torch
     from lightning_fabric import Fabric
 
+    if accelerator not in ACCELERATORS:
+        raise UnknownName("accelerator", accelerator, ACCELERATORS)
+    if accelerator == "cuda" and not torch.cuda.is_available():
+        raise InputError("PyTorch finds no CUDA device on this machine; choose cpu or auto")
+    mixed = mixed and accelerator not in ("cpu", "auto")
     return Fabric(
         accelerator=accelerator,
         devices=devices,
         strategy="ddp" if devices > 1 else "auto",
-        precision="16-mixed" if accelerator not in ("cpu", "auto") else "32-true",
+        precision="16-mixed" if mixed else "32-true",
     )
 
 
-def changed(settings: LoopSettings, changes: list[str] | None) -> LoopSettings:
-    """Settings with NAME=VALUE changes, each of the type that the setting has."""
-    known = asdict(settings)
-    values: dict[str, Any] = {}
+def changed(changes: Iterable[str] | None, *groups: Any) -> list[Any]:
+    """The dataclasses with NAME=VALUE changes, each of the type that the setting has."""
+    known = [asdict(group) for group in groups]
+    values: list[dict[str, Any]] = [{} for _ in groups]
     for change in changes or ():
         name, _, text = change.partition("=")
-        if name not in known:
-            raise UnknownName("setting", name, known)
-        kind = type(known[name])
+        place = next((k for k, group in enumerate(known) if name in group), None)
+        if place is None:
+            raise UnknownName("setting", name, [n for group in known for n in group])
+        kind = type(known[place][name])
+        if kind not in (bool, int, float, str):
+            raise InputError(f"{name} has an option of its own")
         try:
-            values[name] = text.lower() in ("1", "true", "yes") if kind is bool else kind(text)
+            values[place][name] = _flag(text) if kind is bool else kind(text)
         except ValueError as error:
             raise InputError(f"{change!r}: expected {kind.__name__}") from error
-    return replace(settings, **values)
+    return [replace(group, **new) for group, new in zip(groups, values, strict=True)]
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("1", "true", "yes", "0", "false", "no"):
+        raise ValueError
+    return text.lower() in ("1", "true", "yes")
 
 
 def shares(entries: list[str]) -> dict[str, float]:
@@ -207,4 +115,6 @@ def shares(entries: list[str]) -> dict[str, float]:
             found[name.strip()] = float(share or 1.0)
         except ValueError as error:
             raise InputError(f"{entry!r}: expected NAME=SHARE") from error
+        if not 0 < found[name.strip()] < math.inf:
+            raise InputError(f"{entry!r}: expected a share above 0")
     return found

@@ -20,14 +20,10 @@ from puzzleflow.cli._training import (
     Rate,
     Seed,
     Set,
-    States,
-    Vit,
     Workers,
     changed,
     fabric_for,
-    flow_puzzles,
-    held_out_batches,
-    is_stored,
+    shares,
     weights_to_start_from,
 )
 
@@ -60,13 +56,18 @@ def ablate(
         ),
     ] = "all",
     initial: Initial = None,
-    vit: Vit = None,
+    vit: Annotated[
+        str | None, typer.Option(help="ViT weights: a local folder or a hub name.")
+    ] = None,
     masks: Masks = None,
     rate: Rate = 1e-5,
     batch: BatchSize = 8,
     grids: Grids = "3x3",
     pieces_per_batch: PiecesPerBatch = 144,
-    states: States = 1,
+    states: Annotated[
+        int,
+        typer.Option(help="States of the flow asked of every puzzle, which is encoded once."),
+    ] = 1,
     grid: Annotated[
         str | None, typer.Option(help="Grid of the held-out puzzles (default: the first trained).")
     ] = None,
@@ -82,9 +83,14 @@ def ablate(
     from dataclasses import replace
 
     from puzzleflow.core.errors import InputError, UnknownName
+    from puzzleflow.core.grid import Grid
+    from puzzleflow.lock import locked
     from puzzleflow.models.puzzleflow import flow_preset
     from puzzleflow.training import ablation
-    from puzzleflow.training.flow import published_settings
+    from puzzleflow.training.data import TrainingData, held_out_batches
+    from puzzleflow.training.flow import FlowTraining
+    from puzzleflow.training.progress import drawing_progress
+    from puzzleflow.training.stored import is_stored
 
     if (steps > 0) == (minutes > 0):
         raise InputError("give either --steps or --minutes: the budget of every variant")
@@ -106,31 +112,42 @@ def ablate(
     agreed = ablation.agreed_steps(out, asked)
     due = ablation.due(out, chosen, held_out_key)
     if due:
-        config, train, held_out = flow_puzzles(
-            config, data, cache=cache or out / "cache", masks=masks, grids=grids,
-            pieces_per_batch=pieces_per_batch, batch=batch, seed=seed, held_out=split,
+        flow = FlowTraining()
+        stream = replace(
+            flow.wants(config), grids=shares(grids.split(",")), pieces_per_batch=pieces_per_batch
+        )
+        loop, stream = changed(
+            settings, replace(flow.settings, steps=steps, learning_rate=rate, seed=seed), stream
+        )
+        source = TrainingData(
+            data, stream, cache or out / "cache", shares(masks or ["vae"]),
+            batch=batch, seed=seed, held_out=split,
         )  # fmt: skip
-        loop = changed(published_settings(steps, learning_rate=rate, seed=seed), settings)
+        config = flow.fitted(config, source.grids)
+        fabric_for(accelerator)  # what is not there is said before anything is made
+        train, held_out = source.open(drawing_progress())
         job = ablation.Ablation(
             out,
             config,
             loop,
             train,
-            held_out_batches(held_out, [grid or str(train.grids[0])], puzzles),
+            held_out_batches(held_out, [Grid.parse(grid) if grid else source.grids[0]], puzzles),
             held_out_key,
             states=states,
             num_workers=workers,
             vit_weights=vit,
-            initial=weights_to_start_from(initial),
+            initial=weights_to_start_from(initial, flow.bundled),
             fabric=lambda: fabric_for(accelerator),
         )
         agreed = agreed or steps or job.steps_within(minutes)
         job = replace(job, settings=replace(loop, steps=agreed))
-        ablation.agree_on(out, asked, agreed)
-        for number, name in enumerate(due, start=1):
-            typer.echo(f"{number} of {len(due)}: {chosen[name].label}, {agreed} steps", err=True)
-            job.run(name, chosen)
-            _write(out, chosen, held_out_key, facts | {"steps": agreed})
+        with locked(out):
+            ablation.agree_on(out, asked, agreed)
+            for number, name in enumerate(due, start=1):
+                said = f"{number} of {len(due)}: {chosen[name].label}, {agreed} steps"
+                typer.echo(said, err=True)
+                job.run(name, chosen)
+                _write(out, chosen, held_out_key, facts | {"steps": agreed})
     for path in _write(out, chosen, held_out_key, facts | {"steps": agreed}):
         typer.echo(path)
 
@@ -140,16 +157,15 @@ def _write(
 ) -> list[Path]:
     """The report on the variants that are finished; the full model is the first of them."""
     from puzzleflow.core.grid import Grid
-    from puzzleflow.evaluation.ablation import AblationReport, Row, shares_of, write_ablation
+    from puzzleflow.evaluation.ablation import AblationReport, Row, score_layouts, write_ablation
     from puzzleflow.training.ablation import finished
 
     kept = {name: finished(out, name, held_out_key) for name in chosen}
     rows = [
         Row(
-            name,
             chosen[name].label,
             chosen[name].group,
-            shares_of(stored["position_of"], stored["truth"], Grid.parse(stored["grid"])),
+            score_layouts(name, stored["position_of"], stored["truth"], Grid.parse(stored["grid"])),
             minutes=stored["minutes"] if chosen[name].trains else None,
             parameters=stored["parameters"] if chosen[name].trains else None,
         )
@@ -161,5 +177,5 @@ def _write(
         for name, value in facts.items()
         if value not in (None, [])
     }
-    shown["held out"] = f"{len(rows[0].shares['PA'])} puzzles of split {held_out_key['split']}"
+    shown["held out"] = f"{len(rows[0].results)} puzzles of split {held_out_key['split']}"
     return write_ablation(out, AblationReport(shown, rows))

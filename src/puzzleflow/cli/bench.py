@@ -23,7 +23,7 @@ def bench(
     solvers: str = typer.Option(
         ...,
         "--solvers",
-        help="Names, comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
+        help="Names or FILE.py:CLASS, comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
     ),
     out: Path = typer.Option(Path("bench"), "--out", help="Folder of the report; resumable."),
     split: str | None = typer.Option(None, "--split", help="train, val or test."),
@@ -32,20 +32,25 @@ def bench(
     seed: int = typer.Option(0, "--seed", help="Root of every puzzle's own seed."),
     workers: int = typer.Option(1, "--workers", min=1, help="Processes, one thread each."),
     fresh: bool = typer.Option(False, "--fresh", help="Forget the results already in --out."),
+    strict: bool = typer.Option(
+        False, "--strict", help="Exit with status 1 if a puzzle got no answer."
+    ),
 ) -> None:
     """Run solvers over a data set and report accuracy, failures, time and memory.
 
-    Stopped at any moment, the same command goes on where it was.
+    Stopped at any moment, the same command goes on where it was; a solver whose code or
+    weights have changed since is run again.
     """
     from rich.console import Console
     from rich.live import Live
 
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.live import Standings
+    from puzzleflow.evaluation.report import make_report, write_report
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers
-    from puzzleflow.evaluation.write import make_report, write_report
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.evaluation.tables import failure_lines
+    from puzzleflow.formats.open import open_puzzles
 
     specs = parse_solvers(solvers)
     shape = Grid.parse(grid) if grid else None
@@ -53,6 +58,8 @@ def bench(
     with open_puzzles(data, split=split, grid=shape) as source:
         run = Bench(source, specs, out, seed=seed, limit=limit)
         run.check()
+        for label, changed in run.outdated().items():
+            console.print(f"{label} runs again: its {changed} changed", soft_wrap=True)
         standings = Standings([spec.label for spec in specs], run.truths)
         with Live(_table(standings.rows()), console=console, refresh_per_second=4) as live:
             for spec, record in run.stream(num_workers=workers, fresh=fresh):
@@ -62,20 +69,25 @@ def bench(
         written = write_report(run, report)
     if not console.is_terminal:
         console.line()  # the table ended without one
+    for line in (failed := failure_lines(report.results)):
+        typer.echo(f"warning: {line}", err=True)
     console.print(f"wrote {written[0]} and {len(written) - 1} more files", soft_wrap=True)
+    if strict and failed:
+        raise typer.Exit(1)
 
 
 def _table(rows: list[Standing]) -> Table:
     from rich.table import Table
 
     table = Table(title="so far")
-    for head in ("solver", "done", "PA %", "AA %", "SRA %", "s/puzzle", "left"):
+    for head in ("solver", "done", "PA %", "AA %", "SRA %", "failed", "s/puzzle", "left"):
         table.add_column(head, justify="left" if head == "solver" else "right")
     for row in rows:
         table.add_row(
             row.solver,
             f"{row.done}/{row.total}",
             *(f"{value:.1f}" if row.done else "–" for value in (row.pa, row.aa, row.sra)),
+            str(row.failed),
             f"{row.seconds:.3g}" if row.done else "–",
             f"{row.left_s:.0f} s" if row.left_s is not None else "–",
         )

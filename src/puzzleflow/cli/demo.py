@@ -46,24 +46,15 @@ def demo(
     from puzzleflow.core.canvas import board, lay
     from puzzleflow.core.grid import Grid
     from puzzleflow.core.metrics import score
-    from puzzleflow.core.rng import child_rng
     from puzzleflow.evaluation.figures import puzzle_figure
-    from puzzleflow.generation.builder import build_puzzle, draw_positions
-    from puzzleflow.generation.erosion import erosion_model
-    from puzzleflow.generation.recipe import mask_seed
+    from puzzleflow.generation.builder import cut_puzzle
     from puzzleflow.pictures import write_picture
     from puzzleflow.solvers.registry import DEFAULT_SOLVER, load_solver
 
     cells = Grid.parse(grid)
     method = load_solver(solver or DEFAULT_SOLVER)
-    seeds = [mask_seed(seed, position) for position in range(cells.num_pieces)]
-    puzzle = build_puzzle(
-        load_sample(chosen.name),
-        cells,
-        erosion_model(erosion).masks(seeds, piece_px, piece_px),
-        draw_positions(child_rng(seed, "permutation"), cells.num_pieces),
-        puzzle_id=chosen.name,
-    )
+    picture = load_sample(chosen.name)
+    puzzle = cut_puzzle(picture, cells, erosion, seed, piece_px=piece_px, puzzle_id=chosen.name)
     assert puzzle.truth is not None
     solution = method.prepare(puzzle.without_truth()).solve(seed=seed)
     scores = score(solution.position_of, puzzle.truth, cells)

@@ -1,4 +1,4 @@
-"""``puzzleflow evaluate``: score a file of predictions."""
+"""``puzzleflow evaluate``: score predictions or layouts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,18 @@ def evaluate(
     predictions: Annotated[
         Path,
         typer.Option(
-            help="Official .npz (piece to position) or baseline .npy (position to piece); "
-            "for free-form fragments an assembly.json or a folder of them."
+            help="Official .npz (piece to position), baseline .npy (position to piece), "
+            "solutions.jsonl of `solve`, a layout JSON, or a folder of these layouts; for "
+            "free-form fragments an assembly.json or a folder of them."
         ),
     ],
     data: Annotated[
         Path | None,
         typer.Option(help="The puzzles; without it the targets inside the predictions count."),
+    ] = None,
+    direction: Annotated[
+        str | None,
+        typer.Option(help="piece-to-position or position-to-piece, if not as the kind of file."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="train, val or test.")] = None,
     grid: Annotated[str | None, typer.Option(help="ROWSxCOLS, where no file says it.")] = None,
@@ -53,7 +58,7 @@ def evaluate(
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
 ) -> None:
-    """Score predictions: PA, AA, SRA with 95 % intervals, and how puzzles fail.
+    """Score predictions or layouts: PA, AA, SRA with 95 % intervals, and how puzzles fail.
 
     Free-form fragments: shared area, poses, neighbours, overlap, foreign fragments.
     """
@@ -61,26 +66,36 @@ def evaluate(
 
     from puzzleflow.core.errors import naming
     from puzzleflow.core.grid import Grid
-    from puzzleflow.evaluation.predicted import result_record, score_predictions
+    from puzzleflow.evaluation.predicted import (
+        better_turned,
+        read_answers,
+        result_record,
+        score_predictions,
+    )
     from puzzleflow.files import write_json
+    from puzzleflow.formats.open import open_puzzles
     from puzzleflow.storage.free_form.open import is_free_form
-    from puzzleflow.storage.open import open_puzzles
-    from puzzleflow.storage.predictions import read_predictions
 
     if data is not None and is_free_form(data):
         _evaluate_assemblies(predictions, data, json, repair_legacy, seed)
         return
     lattice = Grid.parse(grid) if grid else None
     source = open_puzzles(data, split=split, grid=lattice) if data else None
-    answers = read_predictions(predictions)
+    answers = read_answers(predictions, source, direction=direction)
     with naming(predictions):
         scores = score_predictions(answers, source, grid=lattice, count_given=count_given)
+        better = better_turned(answers, scores, source, grid=lattice, count_given=count_given)
     if json is not None:
         write_json(json, result_record(scores, seed=seed))
     console = Console()
     console.print(f"{len(scores):,} puzzles of {scores.grid} pieces")
     console.print(_metric_table(scores, seed))
     console.print(_failure_table(scores))
+    if better is not None:
+        console.print(
+            f"hint: read in the other direction, {better:.1%} of the pieces would lie in place; "
+            "see --direction"
+        )
 
 
 def _evaluate_assemblies(

@@ -22,6 +22,8 @@ def fracture(
         help="Median gap between neighbours over √area: none, mild (0.03), repair (0.07), "
         "heavy (0.14) or a number.",
     ),
+    rounding: float = typer.Option(0.02, help="Rounding of corners over √area."),
+    chips: float = typer.Option(0.5, help="Mean number of chips that broke off a fragment."),
     pattern: str = typer.Option("any", help="cuts, voronoi or any."),
     rotation: str = typer.Option("free", help="free, small (up to 10 degrees) or none."),
     missing: float = typer.Option(0.0, help="Share of the fragments that is lost."),
@@ -44,7 +46,7 @@ def fracture(
     how = FreeForm(
         _counts(fragments),
         pattern,
-        Weathering(_gap(gap)),
+        Weathering(_gap(gap), rounding=rounding, chips=chips),
         light=light,
         rotation=rotation,
         missing=missing,

@@ -20,7 +20,7 @@ def generate(
     piece_px: int | None = typer.Option(None, help="Pixels of a piece's side.  [preset: 128]"),
     erosion: str = typer.Option(
         "vae",
-        help="vae, another fragment generator, outlines:DIR, fixed:PX, linear or none; "
+        help="vae, another fragment generator, outlines:PATH, fixed:PX, linear or none; "
         "NAME:shrink=K moves outlines inward by K % of the side.",
     ),
     seed: int = typer.Option(0, help="The same seed and pictures give the same files."),

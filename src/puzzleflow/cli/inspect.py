@@ -17,7 +17,8 @@ def inspect(
     path: Annotated[
         Path,
         typer.Argument(
-            help="Puzzles (GAP, JPwLEG, RePAIR, recipe, PNG pieces), predictions or a layout."
+            help="Puzzles (GAP, JPwLEG, recipe, pictures), free-form fragments (RePAIR and "
+            "others), predictions, a layout or an assembly."
         ),
     ],
     split: Annotated[str | None, typer.Option(help="Only train, val or test.")] = None,
@@ -33,7 +34,7 @@ def inspect(
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.grid import Grid
     from puzzleflow.files import write_json
-    from puzzleflow.storage.audit import inspect_path
+    from puzzleflow.formats.audit import inspect_path
 
     with stage_progress() as progress:
         report = inspect_path(

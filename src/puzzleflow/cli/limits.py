@@ -57,17 +57,17 @@ def limits(
     """
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.errors import InputError
+    from puzzleflow.evaluation.limits.conditions import Plan
     from puzzleflow.evaluation.limits.measure import measure_limits
     from puzzleflow.evaluation.limits.page import write_limits
     from puzzleflow.evaluation.limits.pictures import read_kinds
-    from puzzleflow.evaluation.limits.plan import SECTIONS, Plan
     from puzzleflow.evaluation.spec import parse_solvers
+    from puzzleflow.lock import locked
 
     if merge and kinds is None:
         raise InputError("--merge needs the kinds of a table: --kinds CSV")
     plan = Plan(
-        sections=SECTIONS if sections is None else _parts(sections),
-        optional=sections is None,
+        sections=None if sections is None else _parts(sections),
         num_puzzles=puzzles,
         base_grids=_grids(base_grids),
         grids=_grids(grids),
@@ -75,7 +75,8 @@ def limits(
         piece_px=piece_px,
         seed=seed,
     )
-    with stage_progress() as show:
+    work = work or out / "work"
+    with locked(work), stage_progress() as show:
 
         def on_progress(stage: str, done: int, total: int) -> None:
             show(stage, done, total)
@@ -85,7 +86,7 @@ def limits(
         report = measure_limits(
             plan,
             parse_solvers(solvers),
-            work or out / "work",
+            work,
             images=images,
             kinds=None if kinds is None else read_kinds(kinds, merge),
             facts={"command": _command(context)},

@@ -30,7 +30,7 @@ def render(
         typer.Option(help="Layout JSON, or assembly JSON of fragments, to draw as the solution."),
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="Predictions (.npz, .npy) to draw as solutions.")
+        Path | None, typer.Option(help="Predictions or solutions, as for `evaluate`, to draw.")
     ] = None,
     sheet: Annotated[bool, typer.Option("--sheet", help="Many puzzles on one page.")] = False,
     count: Annotated[int, typer.Option(min=1, help="Puzzles on a sheet, at most.")] = 24,
@@ -48,36 +48,31 @@ def render(
     from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.figures import contact_sheet, fragment_figure, puzzle_figure
+    from puzzleflow.formats.open import on_grid, open_source
     from puzzleflow.pictures import picture_format, write_picture
-    from puzzleflow.storage.free_form.open import is_free_form, open_fragments
-    from puzzleflow.storage.free_form.source import FragmentSource
-    from puzzleflow.storage.open import open_puzzles
+    from puzzleflow.storage.free_form.open import is_free_form
+    from puzzleflow.storage.source import HoldsFragments
 
     if layout and (predictions or sheet):
         raise InputError("--layout draws one puzzle: without --predictions and --sheet")
-    free_form = is_free_form(path)
-    if not (free_form and out.suffix.lower() == ".svg" and not sheet):
+    if not (out.suffix.lower() == ".svg" and not sheet and is_free_form(path)):
         picture_format(out)  # a wrong suffix is told before the work
-    source: PuzzleSource | FragmentSource
-    if free_form:
-        source = open_fragments(path)
-    else:
-        source = open_puzzles(path, split=split, grid=Grid.parse(grid) if grid else None)
+    source = open_source(path, split=split, grid=Grid.parse(grid) if grid else None)
     if not 0 <= index < len(source):
         raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {index}")
     chosen = range(index, min(index + (count if sheet else 1), len(source)))
     page = partial(contact_sheet, columns=columns, tile_px=tile_px, captions=captions)
-    if isinstance(source, FragmentSource):
+    if isinstance(source, HoldsFragments):
         if predictions:
             raise InputError(f"{path}: fragments that lie on no grid have no predictions to draw")
         if layout or out.suffix.lower() == ".svg":
-            _draw_assembly(source[index], layout, out)
+            _draw_assembly(source.fragments(index), layout, out)
             return
-        sets = map(source.__getitem__, chosen)
+        sets = map(source.fragments, chosen)
         picture = page(sets) if sheet else fragment_figure(next(sets), captions=captions)
     else:
-        solutions = _solutions(source, chosen, layout, predictions)
-        puzzles = map(source.read, chosen)
+        solutions = _solutions(on_grid(source), chosen, layout, predictions)
+        puzzles = map(on_grid(source).read, chosen)
         if sheet:
             picture = page(puzzles, solutions)
         else:
@@ -118,10 +113,9 @@ def _solutions(
             return [layout_of(saved, source[index]) for index in chosen]
     if predictions is not None:
         from puzzleflow.core.errors import naming
-        from puzzleflow.evaluation.predicted import check_fits
-        from puzzleflow.storage.predictions import read_predictions
+        from puzzleflow.evaluation.predicted import check_fits, read_answers
 
-        answers = read_predictions(predictions)
+        answers = read_answers(predictions, source)
         with naming(predictions):
             check_fits(answers, source)
         return [answers.position_of[index] for index in chosen]

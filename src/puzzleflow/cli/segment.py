@@ -32,7 +32,7 @@ def segment(
 
     Writes fragment_01.png … in reading order, all at the photograph's scale; preview.png
     with numbered outlines; segments.json with their places. The other commands read the
-    folder OUT/fragments as a puzzle.
+    folder OUT as a puzzle.
     """
     from puzzleflow.core.errors import InputError, naming
     from puzzleflow.core.grid import Grid
@@ -40,9 +40,10 @@ def segment(
     from puzzleflow.pictures import read_picture, write_picture
     from puzzleflow.segmentation import draw_preview
     from puzzleflow.segmentation import segment as find
+    from puzzleflow.storage.folder import FRAGMENTS, SEGMENTS
 
     expected = Grid.parse(grid).num_pieces if grid else None
-    folder = out / "fragments"
+    folder = out / FRAGMENTS
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder}: not empty; choose another --out")
     with naming(photo):
@@ -54,7 +55,7 @@ def segment(
         write_picture(folder / name, fragment.pixels)
     write_picture(out / "preview.png", draw_preview(found))
     write_json(
-        out / "segments.json",
+        out / SEGMENTS,
         {
             "photo": photo.name,
             "threshold": found.threshold,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from puzzleflow.core.types import BoolArray
-    from puzzleflow.sources.masks import MaskFolder
+    from puzzleflow.masks import MaskSet
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    masks: Path = typer.Option(..., help="Folder of mask pictures, with its subfolders."),
+    masks: Path = typer.Option(..., help="Folder of mask pictures, with its subfolders, or .npz."),
     out: Path = typer.Option(..., help="Folder for state, log, curves and weights."),
     generator: str = typer.Option("vae", help="vae (the paper's) or outline."),
     resume: bool = typer.Option(False, help="Go on with the run in OUT."),
@@ -30,14 +31,13 @@ def train(
     patience: int = typer.Option(15, help="vae: stop after so many without improvement."),
     seed: int = typer.Option(0, help="Split, first weights and order."),
     threads: int = typer.Option(0, help="Threads of a VAE run; 0 leaves it to torch."),
-    device: str = typer.Option("cpu", help="vae: cpu, cuda, ..."),
+    device: str = typer.Option("cpu", help="vae: cpu, cuda, mps or auto."),
 ) -> None:
     """Train a generator on a folder of real outlines.
 
-    Stop a VAE run with Ctrl-C; --resume repeats the rest exactly.
+    Stop a VAE run with Ctrl-C; --resume goes on exactly.
     """
     from puzzleflow.core.errors import UnknownName
-    from puzzleflow.generation.fragments import list_fragment_generators
 
     folder = _read(masks, stretch=True)
     if generator == "outline":
@@ -46,31 +46,37 @@ def train(
         fit_outline_run(out, folder.masks, folder.names, seed=seed, report=typer.echo)
         return
     if generator != "vae":
-        raise UnknownName("fragment generator", generator, list_fragment_generators())
+        raise UnknownName("fragment generator to train", generator, ["outline", "vae"])
     import torch
 
-    from puzzleflow.evaluation.shape_figures import draw_losses
+    from puzzleflow.cli._trainable import saying_how_to_go_on
+    from puzzleflow.cli._training import fabric_for
+    from puzzleflow.evaluation.charts import draw_losses
+    from puzzleflow.lock import locked
     from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
 
     if threads > 0:
         torch.set_num_threads(threads)
     recipe = FragmentTraining(max_epochs=epochs, patience=patience, seed=seed)
-    run = FragmentRun(out, folder.masks, folder.names, recipe, resume=resume, device=device)
-    parts = (run.split.train, run.split.validation, run.split.test)
-    typer.echo("masks: {} to train, {} to choose, {} held out".format(*map(len, parts)))
+    fabric = fabric_for(device, mixed=False)
+    with locked(out):
+        run = FragmentRun(out, folder.masks, folder.names, recipe, resume=resume, fabric=fabric)
+        parts = (run.split.train, run.split.validation, run.split.test)
+        typer.echo("masks: {} to train, {} to choose, {} held out".format(*map(len, parts)))
 
-    def report(row: dict[str, float]) -> None:
-        draw_losses(out / "losses.png", run.history)
-        best = run.progress.best_epoch == row["epoch"]
-        typer.echo(
-            f"epoch {row['epoch']:.0f}: train {row['train_loss']:.1f}, "
-            f"validation {row['validation_loss']:.1f}{' (best)' if best else ''}"
-        )
+        def report(row: dict[str, float]) -> None:
+            draw_losses(out / "losses.png", run.history)
+            best = run.progress["best_epoch"] == row["epoch"]
+            typer.echo(
+                f"epoch {row['epoch']:.0f}: train {row['train_loss']:.1f}, "
+                f"validation {row['validation_loss']:.1f}{' (best)' if best else ''}"
+            )
 
-    progress = run.run(report)
+        with saying_how_to_go_on(run.trainer, "run again with --resume"):
+            progress = run.run(report)
     typer.echo(
-        f"{out / DECODER}: epoch {progress.best_epoch}, validation loss "
-        f"{progress.best_validation:.2f} (the paper states 1623.76 on its own masks)"
+        f"{out / DECODER}: epoch {progress['best_epoch']}, validation loss "
+        f"{progress['best_validation']:.2f} (the paper states 1623.76 on its own masks)"
     )
 
 
@@ -83,41 +89,29 @@ def sample(
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
 ) -> None:
     """Draw masks: 128x128, white = material."""
-    import numpy as np
-
     from puzzleflow.cli._progress import stage_progress
-    from puzzleflow.core.errors import OutputError
-    from puzzleflow.files import atomic_path
     from puzzleflow.generation.sampling import sample_masks
-    from puzzleflow.pictures import write_picture
+    from puzzleflow.masks import write_masks
 
-    packed = out.suffix.lower() == ".npz"
-    if not packed and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OutputError(f"{out}: expected a new or empty folder")
-    chunks: list[BoolArray] = []
     done = rejected = 0
     path = None if weights is None else str(weights)
-    drawn = sample_masks(generator, count, seed, weights=path, num_workers=workers)
-    with stage_progress() as on_progress:
-        for masks, again in drawn:
-            rejected += again
-            if packed:
-                chunks.append(masks)
-            else:
-                for index, mask in enumerate(masks, start=done):
-                    write_picture(out / f"{index:06d}.png", mask.astype(np.uint8) * np.uint8(255))
-            done += len(masks)
+
+    def drawn() -> Iterator[BoolArray]:
+        nonlocal done, rejected
+        for masks, again in sample_masks(generator, count, seed, weights=path, num_workers=workers):
+            yield masks
+            done, rejected = done + len(masks), rejected + again
             on_progress("masks", done, count)
-    if packed:
-        with atomic_path(out) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, masks=np.concatenate(chunks))
+
+    with stage_progress() as on_progress:
+        write_masks(out, drawn())
     typer.echo(f"{out}: {count} masks of {generator!r}, seed {seed}")
     typer.echo(f"{rejected} degenerate samples were rejected and drawn again")
 
 
 def validate(
-    real: Path = typer.Option(..., help="Folder of real masks."),
-    generated: Path | None = typer.Option(None, help="Folder of generated masks to judge."),
+    real: Path = typer.Option(..., help="Real masks: a folder or .npz."),
+    generated: Path | None = typer.Option(None, help="Generated masks to judge: a folder or .npz."),
     generator: list[str] = typer.Option(
         ["vae", "outline"], help="Without --generated: generators to draw from."
     ),
@@ -172,9 +166,9 @@ def validate(
     typer.echo(f"{out / 'validation.md'}")
 
 
-def _read(folder: Path, *, stretch: bool) -> MaskFolder:
-    """Masks of a folder; what was done to them is said on stderr."""
-    from puzzleflow.sources.masks import read_masks
+def _read(folder: Path, *, stretch: bool) -> MaskSet:
+    """Masks of a folder or a packed file; what was done to them is said on stderr."""
+    from puzzleflow.masks import read_masks
 
     found = read_masks(folder, stretch=stretch)
     for note in found.notes():

@@ -18,7 +18,7 @@ from puzzleflow.core.types import IntArray
 
 def as_assignment(position_of: ArrayLike, num_pieces: int) -> IntArray:
     """Checked int64 copy (N,): one position in ``[0, num_pieces)`` per piece."""
-    array = _whole_numbers(position_of)
+    array = whole_numbers(position_of)
     if array.shape != (num_pieces,):
         raise NotAPermutation(f"expected {num_pieces} positions, got shape {array.shape}")
     checked: IntArray = as_assignments(array[None], num_pieces)[0]
@@ -34,7 +34,7 @@ def as_permutation(position_of: ArrayLike, num_pieces: int) -> IntArray:
 
 def as_assignments(position_of: ArrayLike, num_pieces: int) -> IntArray:
     """Checked int64 copy (M, N) of one assignment per row."""
-    array = _whole_numbers(position_of)
+    array = whole_numbers(position_of)
     if array.ndim != 2 or array.shape[1] != num_pieces:
         raise NotAPermutation(f"expected shape (puzzles, {num_pieces}), got {array.shape}")
     outside = np.argwhere((array < 0) | (array >= num_pieces))
@@ -54,14 +54,6 @@ def as_permutations(position_of: ArrayLike, num_pieces: int) -> IntArray:
     return array
 
 
-def is_permutation(position_of: ArrayLike) -> bool:
-    """Whether the whole numbers 0..N-1 all appear, each once, in a flat array."""
-    array = np.asarray(position_of)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        return False
-    return bool(np.array_equal(np.sort(array), np.arange(len(array))))
-
-
 def invert(permutation: IntArray) -> IntArray:
     """``position_of`` ↔ ``piece_at``: each is the inverse of the other."""
     inverse = np.empty_like(permutation)
@@ -74,11 +66,6 @@ def invert_rows(permutations: IntArray) -> IntArray:
     inverse = np.empty_like(permutations)
     np.put_along_axis(inverse, permutations, np.arange(permutations.shape[1])[None], axis=1)
     return inverse
-
-
-def compose(outer: IntArray, inner: IntArray) -> IntArray:
-    """``(outer ∘ inner)[i] = outer[inner[i]]``."""
-    return outer[inner]
 
 
 def check_pins(pinned: Mapping[int, int] | None, num_pieces: int) -> dict[int, int]:
@@ -95,11 +82,15 @@ def check_pins(pinned: Mapping[int, int] | None, num_pieces: int) -> dict[int, i
     return pins
 
 
-def _whole_numbers(values: ArrayLike) -> IntArray:
+def whole_numbers(values: ArrayLike) -> IntArray:
+    """The values as an array of whole numbers; floats such as 2.0 are taken for what they mean."""
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError) as error:  # ragged rows, numbers beyond 64 bits
         raise NotAPermutation(f"positions form no array ({error})") from error
+    if np.issubdtype(array.dtype, np.floating) and (np.abs(array) < 1 << 53).all():
+        whole = array.astype(np.int64)
+        array = whole if (whole == array).all() else array
     if not np.issubdtype(array.dtype, np.integer):
         raise NotAPermutation(f"positions must be whole numbers, not {array.dtype}")
     return array

@@ -10,6 +10,7 @@ PuzzleFlowError
 └── OutputError             a result cannot be written (no space, no right, in the way)
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self
@@ -57,10 +58,10 @@ class OutputError(PuzzleFlowError):
 
 @contextmanager
 def naming(what: object) -> Iterator[None]:
-    """Let input errors of the block begin with ``what``, mostly a file."""
+    """Let input errors of the block begin with ``what``, mostly a file; once is enough."""
     try:
         yield
     except InputError as error:
-        if not str(error).startswith(f"{what}:"):
+        if not re.search(rf"(?:^|\s){re.escape(str(what))}[:,/\\]", str(error)):
             error.args = (f"{what}: {error}",)
         raise

@@ -65,9 +65,7 @@ def is_clear(difference: Estimate) -> bool:
 
 def mcnemar_p(only_first: int, only_second: int) -> float:
     """Exact two-sided McNemar test: a fair coin for every puzzle on which the two differ."""
+    from scipy.stats import binomtest
+
     discordant = only_first + only_second
-    ways = tail = 1  # of choosing k puzzles, and of choosing at most k
-    for k in range(min(only_first, only_second)):
-        ways = ways * (discordant - k) // (k + 1)
-        tail += ways
-    return min(1.0, float(tail / 2**discordant * 2))
+    return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0

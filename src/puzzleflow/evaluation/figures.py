@@ -1,4 +1,4 @@
-"""Figures with captions: one puzzle and its layouts, or a sheet of many puzzles.
+"""Figures with captions: one puzzle and its layouts, or a sheet of many puzzles or cases.
 
 Puzzles lie on a grid; :class:`FragmentSet` holds fragments that lie anywhere,
 whose only layout is their truth.
@@ -7,6 +7,7 @@ whose only layout is their truth.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -15,12 +16,17 @@ from puzzleflow.core.canvas import BOARD, PAGE, Colour, board, composite, lay, m
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import draw, window_around
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, IntArray
+from puzzleflow.evaluation.results import Results
 from puzzleflow.pictures import resize
+from puzzleflow.storage.source import PuzzleSource
 
 INK: Colour = (64, 62, 58)
 MIN_SIDE_PX = 256  # smaller pictures of a figure are enlarged to at least this
 MAX_SIDE_PX = 960  # larger assemblies of free fragments are reduced to this
+NUM_CASES = 6  # on a sheet of a solver's best, typical or worst layouts
+PANEL_PX = 176
 
 
 def puzzle_figure(
@@ -138,3 +144,60 @@ def _fit(picture: ByteArray, side_px: int) -> ByteArray:
 def _scaled(picture: ByteArray, scale: float) -> ByteArray:
     height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
     return resize(picture, height, width)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One layout on a sheet: a place in ``Results.records`` and what is said below it."""
+
+    place: int
+    caption: str
+
+
+def pick_cases(
+    results: Results, *, num_cases: int = NUM_CASES, seed: int = 0
+) -> dict[str, list[Case]]:
+    """Which layouts are "best", "typical" and "worst"; no layout is on two sheets.
+
+    Layouts are ranked by AA + SRA; a seeded draw decides between equals, so
+    that a solver with many perfect layouts does not always show the first ones.
+    Puzzles without an answer are left out.
+    """
+    answered = [i for i, record in enumerate(results.records) if record.position_of is not None]
+    if not answered:
+        return {}
+    quality = results.shares["AA"] + results.shares["SRA"]
+    draw = child_rng(seed, "cases", results.solver).permutation(len(results))
+    ranked = sorted(answered, key=lambda place: (-quality[place], draw[place]))
+    count = max(1, min(num_cases, len(ranked) // 3))
+    middle = (len(ranked) - count) // 2
+    places = {"best": ranked[:count]}
+    if len(ranked) > 1:
+        places["worst"] = ranked[-count:]
+    if len(ranked) > 2:
+        places["typical"] = ranked[middle : middle + count]
+    return {
+        kind: [Case(place, _case_caption(results, place)) for place in places[kind]]
+        for kind in ("best", "typical", "worst")
+        if kind in places
+    }
+
+
+def case_sheet(source: PuzzleSource, results: Results, cases: list[Case]) -> ByteArray:
+    """RGB page: per case the pieces as given, the layout marked right and wrong, the truth."""
+    strips = []
+    for case in cases:
+        record = results.records[case.place]
+        shown = panels(source.read(record.index), np.array(record.position_of, dtype=np.int64))
+        strip = tile(
+            [_fit(panel, PANEL_PX) for panel in shown.values()], 3, margin_px=0, spacing_px=8
+        )
+        strips.append(caption(strip, case.caption))
+    return tile(strips, 2)
+
+
+def _case_caption(results: Results, place: int) -> str:
+    record = results.records[place]
+    name = f" ({record.puzzle_id})" if record.puzzle_id else ""
+    shares = (f"{metric} {100 * results.shares[metric][place]:.0f}" for metric in ("AA", "SRA"))
+    return f"puzzle {record.index}{name}: {', '.join(shares)}"

@@ -22,6 +22,7 @@ class Standing:
     sra: float
     seconds: float
     left_s: float | None
+    failed: int = 0
 
 
 class Standings:
@@ -37,6 +38,7 @@ class Standings:
         self._clock = clock
         self._sums = {solver: dict.fromkeys((*SHOWN, "seconds"), 0.0) for solver in solvers}
         self._done = dict.fromkeys(solvers, 0)
+        self._failed = dict.fromkeys(solvers, 0)
         self._started: dict[str, tuple[float, int]] = {}
 
     def add(self, solver: str, record: Record) -> None:
@@ -46,6 +48,7 @@ class Standings:
             self._sums[solver][metric] += 100 * float(results.shares[metric][0])
         self._sums[solver]["seconds"] += record.seconds
         self._done[solver] += 1
+        self._failed[solver] += results.num_refused
         self._started.setdefault(solver, (self._clock(), self._done[solver]))
 
     def rows(self) -> list[Standing]:
@@ -56,7 +59,8 @@ class Standings:
         done, total = self._done[solver], len(self._truths)
         sums = self._sums[solver]
         pa, aa, sra, seconds = (sums[name] / max(1, done) for name in (*SHOWN, "seconds"))
-        return Standing(solver, done, total, pa, aa, sra, seconds, self._left_s(solver))
+        left_s, failed = self._left_s(solver), self._failed[solver]
+        return Standing(solver, done, total, pa, aa, sra, seconds, left_s, failed)
 
     def _left_s(self, solver: str) -> float | None:
         """Rate since the first record of this run, applied to what is left."""

@@ -2,18 +2,103 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import Scores, official_result, score
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
-from puzzleflow.storage.layout import SavedLayout
-from puzzleflow.storage.predictions import Predictions
+from puzzleflow.evaluation.runner import data_fingerprint
+from puzzleflow.storage.layout import SavedLayout, default_names, read_layout
+from puzzleflow.storage.predictions import Predictions, read_predictions
+from puzzleflow.storage.solutions import SOLUTIONS, read_solutions
 from puzzleflow.storage.source import PuzzleSource
+
+FAR_BETTER = 0.1  # pieces in place that the other direction must gain to be worth a hint
+
+
+def read_answers(
+    path: Path, source: PuzzleSource | None = None, *, direction: str | None = None
+) -> Predictions:
+    """One layout for every puzzle of ``source``, from any file that holds layouts.
+
+    path  an ``.npz`` or ``.npy`` of predictions; ``solutions.jsonl`` or the folder that
+          holds it; one layout JSON, or a folder of ``*layout.json``
+    """
+    if path.is_dir() and (path / SOLUTIONS).is_file():
+        path /= SOLUTIONS
+    if not path.is_dir() and path.suffix not in (".json", ".jsonl"):
+        return read_predictions(path, direction=direction)
+    if direction is not None:
+        raise InputError(f"{path}: layouts say themselves which piece lies where")
+    if source is None:
+        raise InputError(f"{path}: layouts come without the truth: give the puzzles too")
+    if source.grid is None:
+        raise InputError(f"{source.path}: cannot be scored, the puzzles differ in grid")
+    layouts = _from_solutions(path, source) if path.suffix == ".jsonl" else _from_json(path, source)
+    missing = [index for index in range(len(source)) if index not in layouts]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InputError(
+            f"{path}: no layout of puzzle {source.puzzle_id(missing[0])!r}{more} "
+            f"of the {len(source)} in {source.path}"
+        )
+    return Predictions(np.stack([layouts[index] for index in range(len(source))]))
+
+
+def _from_solutions(path: Path, source: PuzzleSource) -> dict[int, IntArray]:
+    heading, solved = read_solutions(path)
+    if heading.get("data", data_fingerprint(source)) != data_fingerprint(source):
+        raise InputError(f"{path}: the solutions were made for other puzzles than {source.path}")
+    places = _Places(source)
+    layouts: dict[int, IntArray] = {}
+    for one in solved:
+        with naming(path):
+            index = places.find(one.id, one.index)
+            if Grid.parse(one.grid) != source.grid:
+                raise InputError(f"puzzle {one.id!r} is {one.grid}, not {source.grid}")
+        layouts[index] = one.position_of
+    return layouts
+
+
+def _from_json(path: Path, source: PuzzleSource) -> dict[int, IntArray]:
+    files = sorted(path.rglob("*layout.json")) if path.is_dir() else [path]
+    places = _Places(source)
+    layouts: dict[int, IntArray] = {}
+    for file in files:
+        saved = read_layout(file)
+        with naming(file):
+            index = 0 if len(source) == 1 else places.find(saved.puzzle_id)
+            layouts[index] = layout_of(saved, source[index])
+    return layouts
+
+
+class _Places:
+    """Where the puzzles of a source are, by their ids; each is found once."""
+
+    def __init__(self, source: PuzzleSource) -> None:
+        self.source = source
+        self.ids = [source.puzzle_id(index) for index in range(len(source))]
+        self.count = Counter(self.ids)
+        self.found: set[int] = set()
+
+    def find(self, puzzle_id: str, index: int | None = None) -> int:
+        """The index of a puzzle; ids that repeat need it to be told."""
+        if index is None and self.count[puzzle_id] == 1:
+            index = self.ids.index(puzzle_id)
+        if index is None or index >= len(self.ids) or puzzle_id not in ("", self.ids[index]):
+            held = f"{self.count[puzzle_id]} puzzles" if self.count[puzzle_id] > 1 else "no puzzle"
+            number = "" if index is None else f" as number {index}"
+            raise InputError(f"{self.source.path} holds {held} called {puzzle_id!r}{number}")
+        if index in self.found:
+            raise InputError(f"a second layout of puzzle {self.ids[index]!r}")
+        self.found.add(index)
+        return index
 
 
 def score_predictions(
@@ -31,7 +116,7 @@ def score_predictions(
     """
     if source is None:
         if predictions.targets is None:
-            raise InputError("no targets beside the predictions: give the puzzles too (--data)")
+            raise InputError("no targets beside the predictions: give the puzzles too")
         return score(
             predictions.position_of,
             predictions.targets,
@@ -47,6 +132,20 @@ def score_predictions(
     given = () if count_given else given_positions(source)
     assert source.grid is not None, "one array of truths means one grid"
     return score(predictions.position_of, truth, source.grid, given=given)
+
+
+def better_turned(
+    predictions: Predictions,
+    scores: Scores,
+    source: PuzzleSource | None = None,
+    *,
+    grid: Grid | None = None,
+    count_given: bool = False,
+) -> float | None:
+    """AA of the predictions read in the other direction, if that is far better."""
+    turned = score_predictions(predictions.turned(), source, grid=grid, count_given=count_given)
+    ours, theirs = scores.absolute_accuracy, turned.absolute_accuracy
+    return theirs if theirs > max(2 * ours, ours + FAR_BETTER) else None
 
 
 def given_positions(source: PuzzleSource) -> tuple[int, ...]:
@@ -101,13 +200,21 @@ def result_record(scores: Scores, *, seed: int = 0) -> dict[str, Any]:
 def layout_of(saved: SavedLayout, puzzle: Puzzle) -> IntArray:
     """(N,) positions of a saved layout in the order of the puzzle's pieces; -1 is nowhere.
 
-    Pieces are matched by name where both sides have the same names, and by
-    their order otherwise.
+    Pieces are matched by name, or by their order where names repeat. A layout of another
+    puzzle is refused: one of another grid, with other names, or with another id where
+    the names are those that every puzzle without names has.
     """
     if saved.grid != puzzle.grid:
         raise InputError(f"a layout for a {saved.grid} grid does not fit a {puzzle.grid} puzzle")
-    names = puzzle.names
-    if names is None or sorted(names) != sorted(saved.names) or len(set(names)) < len(names):
+    unnamed = default_names(puzzle.num_pieces)
+    names = puzzle.names or unnamed
+    strange = Counter(saved.names) - Counter(names)
+    if strange:
+        raise InputError(f"a layout of other pieces: none here is called {next(iter(strange))!r}")
+    ids = {puzzle.puzzle_id, saved.puzzle_id} - {""}
+    if names == unnamed and len(ids) > 1:
+        raise InputError(f"a layout of puzzle {saved.puzzle_id!r}, not of {puzzle.puzzle_id!r}")
+    if len(set(names)) < len(names):
         return saved.position_of
     where = dict(zip(saved.names, saved.position_of, strict=True))
     return np.array([where[name] for name in names], dtype=np.int64)

@@ -1,82 +1,127 @@
-"""The report of a benchmark as Markdown, CSV and JSON."""
+"""Everything that a benchmark leaves behind: HTML, Markdown, JSON, CSV and contact sheets."""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
+import platform
+import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from puzzleflow.core.types import ByteArray
+from puzzleflow.evaluation import tables
+from puzzleflow.evaluation.comparison import compare_all
+from puzzleflow.evaluation.figures import case_sheet, pick_cases
+from puzzleflow.evaluation.published import table_for
 from puzzleflow.evaluation.results import CLASSES, SHOWN, Results
-from puzzleflow.evaluation.tables import (
-    Report,
-    accuracy_table,
-    comparison_table,
-    cost_table,
-    failure_table,
-    markdown_table,
-    published_table,
-)
+from puzzleflow.evaluation.runner import Bench
+from puzzleflow.evaluation.tables import Report
+from puzzleflow.files import write_bytes, write_json, write_text
+from puzzleflow.pages import render
+from puzzleflow.pictures import to_image
 
-OTHER_DATA = (
-    "Published figures of {table}. **Other data**: these rows were measured by their authors on "
-    "the original {table} test set (single runs, no intervals), ours above on the puzzles of "
-    "this run. They give orientation; they are not a comparison."
-)
-INTERVAL_NOTE = (
-    "In brackets: 95 % bootstrap intervals over puzzles. Where all puzzles agree (none solved, "
-    "all solved) the interval shrinks to a point and says nothing about puzzles not seen."
-)
-NO_ANSWER_NOTE = "A puzzle that a solver refused or crashed on counts as nothing right."
+MOST_REASONS = 5
 
 
-COMPARISON_NOTE = (
-    "First minus second on the same puzzles, with 95 % intervals of the paired difference; "
-    "* marks an interval without zero. McNemar's exact test asks whether the puzzles that only "
-    "one of the two solved could be the toss of a coin."
-)
-COST_NOTE = (
-    "Wall-clock seconds of prepare and solve in one thread, without loading the solver; memory "
-    "that a puzzle needed on top of what its worker held (measured on the first puzzles of each "
-    "worker), and the largest worker in all. Other processes on the machine make times longer, "
-    "never shorter."
-)
+@dataclass(frozen=True)
+class Sheet:
+    """Some layouts of a solver as WebP, and what each of them is, in their order."""
+
+    solver: str
+    kind: str
+    webp: bytes
+    captions: list[str]
+
+
+def make_report(bench: Bench, results: Sequence[Results], *, num_workers: int) -> Report:
+    """The report of finished results."""
+    grids = {truth.grid for truth in bench.truths}
+    facts = {
+        "data": str(bench.source.path),
+        "format": bench.source.kind,
+        "split": bench.source.split or "–",
+        "puzzles": f"{bench.num_puzzles} of {len(bench.source)}",
+        "grid": ", ".join(str(grid) for grid in sorted(grids)),
+        "data digest": bench.fingerprint,
+        "seed": str(bench.seed),
+        "workers": str(num_workers),
+        "machine": machine(),
+        "puzzleflow": version("puzzleflow"),
+    }
+    pairs = compare_all(results, seed=bench.seed)
+    return Report(facts, results, pairs, bench.seed, table_for(grids, bench.source.kind))
+
+
+def write_report(bench: Bench, report: Report) -> list[Path]:
+    """Write ``bench.md``, ``.json``, ``.csv``, ``puzzles.csv``, ``index.html`` and sheets."""
+    out, written, sheets = bench.out, [], []
+    for spec, results in zip(bench.specs, report.results, strict=True):
+        for kind, cases in pick_cases(results, seed=bench.seed).items():
+            webp = _webp(case_sheet(bench.source, results, cases))
+            sheets.append(Sheet(spec.label, kind, webp, [case.caption for case in cases]))
+            written.append(out / "sheets" / f"{spec.file_stem}-{kind}.webp")
+            write_bytes(written[-1], webp)
+    write_text(out / "bench.md", as_markdown(report))
+    write_json(out / "bench.json", as_json(report))
+    write_text(out / "bench.csv", _csv(summary_lines(report)))
+    write_text(out / "puzzles.csv", _csv(puzzle_lines(report)))
+    write_text(out / "index.html", as_html(report, sheets))
+    names = ("index.html", "bench.md", "bench.json", "bench.csv", "puzzles.csv")
+    return [*(out / name for name in names), *written]
+
+
+def tables_of(report: Report) -> dict[str, list[list[str]]]:
+    """What the pages show, in their order; ``templates/bench_parts.md`` says what they are."""
+    reasons = refusals(report.results)
+    found = {
+        "accuracy": tables.accuracy_table(report),
+        "refused": reasons and [["solver", "puzzles", "reason"], *reasons],
+        "published": tables.published_table(report) if report.published_table else [],
+        "failures": tables.failure_table(report),
+        "comparison": tables.comparison_table(report) if report.comparisons else [],
+        "cost": tables.cost_table(report),
+    }
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def as_markdown(report: Report) -> str:
     """The whole report as one Markdown page."""
-    parts = ["# Benchmark", _facts(report.facts)]
-    parts += ["## Accuracy", INTERVAL_NOTE]
-    parts += [markdown_table(accuracy_table(report))]
-    refused = [results for results in report.results if results.num_refused]
-    if refused:
-        parts.append(NO_ANSWER_NOTE)
-        parts.append("\n".join(f"- {line}" for line in refusal_lines(refused)))
-    if report.published_table:
-        parts += ["## Published", OTHER_DATA.format(table=report.published_table)]
-        parts += [markdown_table(published_table(report))]
-    parts += ["## How layouts fail", markdown_table(failure_table(report))]
-    if report.comparisons:
-        parts += ["## Paired comparison", COMPARISON_NOTE]
-        parts += [markdown_table(comparison_table(report))]
-    parts += ["## Cost", COST_NOTE, markdown_table(cost_table(report))]
-    return "\n\n".join(parts) + "\n"
+    shown = tables_of(report)
+    return render("bench.md", report=report, tables=shown, markdown=tables.markdown_table)
 
 
-def refusal_lines(refused: Sequence[Results]) -> list[str]:
-    """Why puzzles have no answer, each reason once."""
-    lines = []
-    for results in refused:
-        reasons: dict[str, int] = {}
-        for record in results.records:
-            if record.position_of is None:
-                reasons[record.refusal] = reasons.get(record.refusal, 0) + 1
-        for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:5]:
-            lines.append(f"{results.solver}, {count} of {len(results)} puzzles: {reason}")
-    return lines
+def as_html(report: Report, sheets: Sequence[Sheet]) -> str:
+    """One page that needs nothing beside it: no script, no network."""
+    cases: dict[str, list[Sheet]] = {}
+    for sheet in sheets:
+        cases.setdefault(sheet.solver, []).append(sheet)
+    return render(
+        "bench.html",
+        report=report,
+        tables=tables_of(report),
+        cases=cases,
+        metrics=list(SHOWN),
+        classes=CLASSES,
+    )
+
+
+def refusals(results: Sequence[Results]) -> list[list[str]]:
+    """Why puzzles have no answer: solver, how many of them, and each reason once."""
+    rows = []
+    for one in results:
+        refused = [record.refusal for record in one.records if record.position_of is None]
+        counts = sorted(Counter(refused).items(), key=lambda item: (-item[1], item[0]))
+        for reason, count in counts[:MOST_REASONS]:
+            rows.append([one.solver, f"{count} of {len(one)}", reason])
+    return rows
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -103,7 +148,9 @@ def _solver_json(report: Report, results: Results) -> dict[str, Any]:
         "puzzles": len(results),
         "metrics": {name: asdict(e) for name, e in report.estimates[results.solver].items()},
         "failures": results.class_counts(),
-        "no_answer": refusal_lines([results]),
+        "no_answer": [
+            f"{solver}, {count} puzzles: {reason}" for solver, count, reason in refusals([results])
+        ],
         "seconds": {
             "median": float(np.median(seconds)),
             "mean": float(seconds.mean()),
@@ -113,50 +160,60 @@ def _solver_json(report: Report, results: Results) -> dict[str, Any]:
     }
 
 
-def summary_csv(report: Report) -> str:
-    """One line per solver."""
-    bounds = [f"{m.lower()}{end}" for m in SHOWN for end in ("", "_low", "_high")]
-    classes = [name.replace(" ", "_") for name in CLASSES]
-    head = ["solver", "puzzles", *bounds, *classes, "seconds_median", "seconds_mean"]
-    lines: list[list[Any]] = [[*head, "memory_mb_median", "worker_mb_max"]]
+def summary_lines(report: Report) -> list[dict[str, Any]]:
+    """``bench.csv``: one line per solver."""
+    lines = []
     for results in report.results:
-        numbers: list[Any] = []
-        for metric in SHOWN:
-            estimate = report.estimates[results.solver][metric]
-            numbers += [f"{v:.4f}" for v in (estimate.value, estimate.low, estimate.high)]
-        numbers += results.class_counts().values()
-        numbers += [f"{np.median(results.seconds):.6f}", f"{results.seconds.mean():.6f}"]
-        numbers += [results.memory_mb(), results.worker_mb()]
-        lines.append([results.solver, len(results), *numbers])
-    return _csv(lines)
+        line: dict[str, Any] = {"solver": results.solver, "puzzles": len(results)}
+        for metric, estimate in report.estimates[results.solver].items():
+            for end, value in zip(("", "_low", "_high"), asdict(estimate).values(), strict=True):
+                line[f"{metric.lower()}{end}"] = f"{value:.4f}"
+        for name, count in results.class_counts().items():
+            line[name.replace(" ", "_")] = count
+        line["seconds_median"] = f"{np.median(results.seconds):.6f}"
+        line["seconds_mean"] = f"{results.seconds.mean():.6f}"
+        line["memory_mb_median"], line["worker_mb_max"] = results.memory_mb(), results.worker_mb()
+        lines.append(line)
+    return lines
 
 
-def puzzles_csv(report: Report) -> str:
-    """One line per solver and puzzle."""
-    lines: list[list[Any]] = [
-        ["solver", "index", "puzzle_id", "pa", "aa", "sra", "class", "seconds", "memory_mb"]
+def puzzle_lines(report: Report) -> list[dict[str, Any]]:
+    """``puzzles.csv``: one line per solver and puzzle."""
+    return [
+        {
+            "solver": results.solver,
+            "index": record.index,
+            "puzzle_id": record.puzzle_id,
+            **{m.lower(): f"{results.shares[m][place]:.6f}" for m in SHOWN},
+            "class": CLASSES[results.classes[place]],
+            "seconds": record.seconds,
+            "memory_mb": record.memory_mb,
+        }
+        for results in report.results
+        for place, record in enumerate(results.records)
     ]
-    for results in report.results:
-        for place, record in enumerate(results.records):
-            lines.append(
-                [
-                    results.solver,
-                    record.index,
-                    record.puzzle_id,
-                    *(f"{results.shares[metric][place]:.6f}" for metric in SHOWN),
-                    CLASSES[results.classes[place]],
-                    record.seconds,
-                    record.memory_mb,
-                ]
-            )
-    return _csv(lines)
 
 
-def _csv(lines: list[list[Any]]) -> str:
+def machine() -> str:
+    """Processor, cores and Python, in words."""
+    name = platform.processor() or platform.machine()
+    try:
+        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+        name = match[1].strip() if match else name
+    except OSError:
+        pass
+    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def _csv(lines: list[dict[str, Any]]) -> str:
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(lines)
+    table = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows(lines)
     return stream.getvalue()
 
 
-def _facts(facts: dict[str, str]) -> str:
-    return "\n".join(f"- {name}: {value}" for name, value in facts.items())
+def _webp(pixels: ByteArray) -> bytes:
+    stream = io.BytesIO()
+    to_image(pixels).save(stream, format="WEBP", quality=85)
+    return stream.getvalue()

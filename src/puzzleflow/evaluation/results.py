@@ -14,6 +14,7 @@ from puzzleflow.core.intervals import Estimate, bootstrap_mean
 from puzzleflow.core.metrics import score
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.evaluation.journal import Record
+from puzzleflow.storage.source import PuzzleSource
 
 SHOWN = {"PA": "perfect", "AA": "absolute", "SRA": "relations"}
 """Column heads of the report and the metrics of ``core.metrics`` behind them."""
@@ -29,6 +30,22 @@ class Truth:
     position_of: IntArray
     grid: Grid
     given: tuple[int, ...] = ()
+
+
+def read_truths(source: PuzzleSource, count: int) -> list[Truth]:
+    """The truth of the first ``count`` puzzles, without reading pixels where possible."""
+    shared, grid = source.truths(), source.grid
+    truths = []
+    for index in range(count):
+        if shared is not None and grid is not None:
+            position_of, puzzle_grid = np.asarray(shared[index], dtype=np.int64), grid
+        else:
+            puzzle = source.read(index)
+            if puzzle.truth is None:
+                raise InputError(f"{source.path}: puzzle {index} has no truth")
+            position_of, puzzle_grid = puzzle.truth, puzzle.grid
+        truths.append(Truth(position_of, puzzle_grid, tuple(sorted(source.pins(index).values()))))
+    return truths
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +12,14 @@ from uuid import uuid4
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError, OutputError
-from puzzleflow.evaluation.journal import Heading, Journal, Record
-from puzzleflow.evaluation.results import Results, Truth, score_records
-from puzzleflow.evaluation.spec import SolverSpec
+from puzzleflow.core.errors import InputError
+from puzzleflow.evaluation.journal import Record
+from puzzleflow.evaluation.results import Results, Truth, read_truths, score_records
+from puzzleflow.evaluation.spec import MADE_WITH, SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
+from puzzleflow.files import writing
+from puzzleflow.journal import Journal
+from puzzleflow.lock import locked
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.source import PuzzleSource
 
@@ -49,29 +52,39 @@ class Bench:
 
     @cached_property
     def truths(self) -> list[Truth]:
-        """The truth of every puzzle that is run, without reading pixels where possible."""
-        shared, grid = self.source.truths(), self.source.grid
-        truths = []
-        for index in range(self.num_puzzles):
-            if shared is not None and grid is not None:
-                position_of, puzzle_grid = np.asarray(shared[index], dtype=np.int64), grid
-            else:
-                puzzle = self.source.read(index)
-                if puzzle.truth is None:
-                    raise InputError(f"{self.source.path}: puzzle {index} has no truth")
-                position_of, puzzle_grid = puzzle.truth, puzzle.grid
-            given = tuple(sorted(self.source.pins(index).values()))
-            truths.append(Truth(position_of, puzzle_grid, given))
-        return truths
+        """The truth of every puzzle that is run."""
+        return read_truths(self.source, self.num_puzzles)
 
     @cached_property
     def fingerprint(self) -> str:
         return data_fingerprint(self.source)
 
-    def journal(self, spec: SolverSpec) -> Journal:
+    @cached_property
+    def digests(self) -> dict[SolverSpec, dict[str, str]]:
+        return {spec: spec.digests() for spec in self.specs}
+
+    def journal(self, spec: SolverSpec) -> Journal[Record]:
         """The file in which the results of one solver are kept."""
         path = self.out / "journal" / f"{spec.file_stem}.jsonl"
-        return Journal(path, Heading(spec.label, self.seed, self.fingerprint))
+        heading = {"solver": spec.label, "seed": self.seed, "data": self.fingerprint}
+        return Journal(path, "bench", heading | self.digests[spec], Record)
+
+    def outdated(self) -> dict[str, str]:
+        """Solvers whose stored results were made otherwise, and what has changed since.
+
+        :meth:`stream` runs them again.
+        """
+        changes = {spec.label: self.journal(spec).changes() for spec in self.specs}
+        return {
+            label: " and ".join(sorted(changed))
+            for label, changed in changes.items()
+            if changed and changed <= MADE_WITH
+        }
+
+    def _by_index(self, records: Iterable[Record]) -> dict[int, Record]:
+        """The results of puzzles that are run, in their order."""
+        found = {record.index: record for record in records}
+        return {index: found[index] for index in range(self.num_puzzles) if index in found}
 
     def stream(
         self, *, num_workers: int = 1, fresh: bool = False
@@ -79,17 +92,22 @@ class Bench:
         """Every record, those of earlier runs first; solves what the journals lack.
 
         A record is in its journal before it is handed out. Killed at any
-        moment, the next run goes on where this one stopped; ``fresh`` starts over.
+        moment, the next run goes on where this one stopped; ``fresh`` starts over, and
+        so does a solver whose code or weights have changed. The folder is held for this
+        process meanwhile.
         """
         run = uuid4().hex
+        outdated = self.outdated()
         with ExitStack() as stack:
+            stack.enter_context(locked(self.out))
             journals, tasks = {}, []
             for spec in self.specs:
                 journal = self.journal(spec)
-                if fresh:
-                    _remove(journal.path)
+                if fresh or spec.label in outdated:
+                    with writing(journal.path):
+                        journal.path.unlink(missing_ok=True)
                 journals[spec] = stack.enter_context(journal)
-                known = journal.read()
+                known = self._by_index(journal.entries)
                 for index in range(self.num_puzzles):
                     if index in known:
                         yield spec, known[index]
@@ -108,12 +126,12 @@ class Bench:
 
     def results(self) -> list[Results]:
         """What the journals hold, scored, in the order of the solvers."""
-        scored = []
-        for spec in self.specs:
-            known = self.journal(spec).read()
-            records = [known[index] for index in range(self.num_puzzles) if index in known]
-            scored.append(score_records(spec.label, records, self.truths))
-        return scored
+        return [
+            score_records(
+                spec.label, self._by_index(self.journal(spec).read()).values(), self.truths
+            )
+            for spec in self.specs
+        ]
 
 
 def data_fingerprint(source: PuzzleSource) -> str:
@@ -128,10 +146,3 @@ def data_fingerprint(source: PuzzleSource) -> str:
         if puzzle.truth is not None:
             digest.update(puzzle.truth.tobytes())
     return digest.hexdigest()
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot remove {path}: {error.strerror or error}") from error

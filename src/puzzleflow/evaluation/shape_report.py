@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from puzzleflow.core.canvas import tile
 from puzzleflow.core.types import BoolArray
-from puzzleflow.evaluation.shape_figures import draw_figures
+from puzzleflow.evaluation.charts import COLOURS, coloured, empty_chart, save_chart
 from puzzleflow.files import write_json, write_text
 from puzzleflow.generation.fidelity import (
     Distance,
@@ -26,6 +27,11 @@ from puzzleflow.generation.fidelity import (
     summarise,
 )
 from puzzleflow.generation.geometry import EDGE_FEATURES, FEATURES, feature_table
+from puzzleflow.pages import render
+from puzzleflow.pictures import write_picture
+
+SHEET_COLUMNS, SHEET_ROWS, GUTTER_PX = 12, 3, 4
+GREY = (96, 96, 96)
 
 
 @dataclass(frozen=True)
@@ -124,76 +130,75 @@ def _quantiles(values: NDArray[np.float64] | None) -> dict[str, float] | None:
 
 def as_markdown(report: ShapeReport, figures: list[str], notes: Mapping[str, Any]) -> str:
     """The paper's table, then what the paper lacks."""
-    lines = [
-        "# Generated fragments against real ones",
-        "",
-        f"Real: {len(report.real_table)} masks ({report.real_name}). "
-        + "; ".join(f"{name}: {len(group.table)} masks" for name, group in report.groups.items())
-        + ".",
-        "",
-        *(f"- {key}: {value}" for key, value in notes.items()),
-        "",
-        "## Features",
-        "",
-        "| feature | group | mean ± sd | median | min–max | IQR | difference |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for feature in FEATURES:
-        lines.append(_row(feature, "real", report.real_summary[feature], ""))
-        for name, group in report.groups.items():
-            percent = f"{group.distance[feature].difference_percent:+.1f} %"
-            lines.append(_row("", name, group.summary[feature], percent))
-    names = list(report.groups)
-    lines += [
-        "",
-        "## Two-sample distances",
-        "",
-        "KS: largest gap between the two distribution functions (0 same, 1 disjoint). "
-        "W: Wasserstein distance in the feature's own unit. Edge features are marked *.",
-        "",
-        "| feature | " + " | ".join(f"KS {name} | W {name}" for name in names) + " |",
-        "|---|" + "---|---|" * len(names),
-    ]
-    for feature in FEATURES:
-        cells = [
-            f"{group.distance[feature].ks:.3f} | {group.distance[feature].wasserstein:.3g}"
-            for group in report.groups.values()
-        ]
-        star = "*" if feature in EDGE_FEATURES else ""
-        lines.append(f"| {feature}{star} | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "## Spread and memorisation",
-        "",
-        "Precision: share of generated masks inside the real ones' 5-neighbour balls; "
-        "coverage: share of those balls with a generated mask inside. Memorisation: IoU with "
-        "the nearest training mask over the eight flips and quarter turns.",
-        "",
-        "| group | precision | coverage | PC1 + PC2 | IoU median | 95 % | 99 % | max |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    if report.real_nearest is not None:
-        lines.append(f"| real (held out) | | | | {_iou_cells(report.real_nearest)} |")
-    for name, group in report.groups.items():
-        variance = 100 * group.projection.explained[:2].sum()
-        lines.append(
-            f"| {name} | {group.spread.precision:.3f} | {group.spread.coverage:.3f} "
-            f"| {variance:.1f} % | {_iou_cells(group.nearest)} |"
-        )
-    lines += ["", "## Figures", ""]
-    lines += [f"![{Path(figure).stem}]({figure})" for figure in figures]
-    return "\n".join(lines) + "\n"
-
-
-def _row(feature: str, group: str, row: Summary, percent: str) -> str:
-    def number(value: float) -> str:
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-    return (
-        f"| {feature} | {group} | {number(row.mean)} ± {number(row.sd)} | {number(row.median)} "
-        f"| {number(row.minimum)}–{number(row.maximum)} | {number(row.iqr)} | {percent} |"
+    return render(
+        "validation.md",
+        report=report,
+        notes=notes,
+        features=FEATURES,
+        edge_features=EDGE_FEATURES,
+        number=lambda value: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}",
+        quantiles=_quantiles,
+        figures={Path(figure).stem: figure for figure in figures},
     )
 
 
-def _iou_cells(values: NDArray[np.float64]) -> str:
-    return " | ".join(f"{value:.3f}" for value in (_quantiles(values) or {}).values())
+def draw_figures(folder: Path, report: ShapeReport, samples: Mapping[str, BoolArray]) -> list[str]:
+    """Write every figure; their file names in the order of the report."""
+    _box_plots(folder / "boxplots.png", report)
+    _components(folder / "pca.png", report)
+    _neighbours(folder / "memorisation.png", report)
+    names = ["boxplots.png", "pca.png", "memorisation.png"]
+    for name, masks in samples.items():
+        figure = f"samples_{''.join(c if c.isalnum() else '_' for c in name)}.png"
+        shown = masks[: SHEET_COLUMNS * SHEET_ROWS, ..., None] * np.full(3, 255, np.uint8)
+        page = tile(list(shown), SHEET_COLUMNS, margin_px=GUTTER_PX, background=GREY)
+        write_picture(folder / figure, page)
+        names.append(figure)
+    return names
+
+
+def _box_plots(path: Path, report: ShapeReport) -> None:
+    tables = [report.real_table, *(group.table for group in report.groups.values())]
+    labels = ["real", *report.groups]
+    figure, axes = empty_chart(2, 4, (13, 6.5))
+    for j, (feature, axis) in enumerate(zip(FEATURES, axes.flat, strict=True)):
+        boxes = axis.boxplot(
+            [table[:, j] for table in tables], tick_labels=labels, patch_artist=True, widths=0.6
+        )
+        for box, (_, colour) in zip(boxes["boxes"], coloured(labels), strict=True):
+            box.set_facecolor(colour)
+            box.set_alpha(0.6)
+        axis.set_title(feature)
+    save_chart(figure, path)
+
+
+def _components(path: Path, report: ShapeReport) -> None:
+    figure, axes = empty_chart(1, len(report.groups), (5.2 * len(report.groups), 4.8))
+    for k, (name, group) in enumerate(report.groups.items()):
+        axis, projection = axes.flat[k], group.projection
+        for scores, label, colour in (
+            (projection.real, "real", COLOURS[0]),
+            (projection.generated, name, COLOURS[(k + 1) % len(COLOURS)]),
+        ):
+            axis.scatter(scores[:, 0], scores[:, 1], s=7, alpha=0.5, label=label, color=colour)
+        shares = 100 * projection.explained
+        axis.set_xlabel(f"PC1 ({shares[0]:.1f} %)")
+        axis.set_ylabel(f"PC2 ({shares[1]:.1f} %)")
+        axis.set_title(f"{name}: PC1 + PC2 explain {shares[:2].sum():.1f} %")
+        axis.legend()
+    save_chart(figure, path)
+
+
+def _neighbours(path: Path, report: ShapeReport) -> None:
+    figure, axes = empty_chart(1, 1, (6.5, 4))
+    axis = axes.flat[0]
+    groups = {name: group.nearest for name, group in report.groups.items()}
+    if report.real_nearest is not None:
+        groups = {"real (held out)": report.real_nearest, **groups}
+    bins = np.linspace(min(0.7, *(values.min() for values in groups.values())), 1, 61)
+    for name, colour in coloured(list(groups)):
+        axis.hist(groups[name], bins, density=True, histtype="step", label=name, color=colour)
+    axis.set_xlabel("IoU with the nearest training mask")
+    axis.set_ylabel("density")
+    axis.legend()
+    save_chart(figure, path)

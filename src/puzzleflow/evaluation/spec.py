@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.registry import FILE
 from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.registry import load_solver
+
+MADE_WITH = {"code", "weights"}  # the keys of digests: results made otherwise are made again
+MAX_STEM = 120
 
 
 @dataclass(frozen=True)
 class SolverSpec:
-    """A registered solver and the options to build it with.
+    """A solver, registered or in a file of its own, and the options to build it with.
 
-    Written ``name`` or ``name:key=value+key=value``; the text is also the label
+    Written ``name`` or ``name:key=value+key=value``, where the name may be
+    ``path/to/file.py:Class``; the text is also the label
     under which results are stored and shown. Picklable, so that workers build
     the solver themselves.
     """
@@ -26,7 +34,9 @@ class SolverSpec:
 
     @classmethod
     def parse(cls, text: str) -> SolverSpec:
-        name, _, rest = text.strip().partition(":")
+        file = re.match(f"{FILE.pattern}(?=:|$)", text.strip())
+        name = file[0] if file else text.strip().partition(":")[0]
+        rest = text.strip()[len(name) + 1 :]
         if not name:
             raise InputError(f"{text!r} names no solver; write NAME or NAME:KEY=VALUE+KEY=VALUE")
         options = []
@@ -47,11 +57,30 @@ class SolverSpec:
 
     @property
     def file_stem(self) -> str:
-        """The label as a safe file name."""
-        return re.sub(r"[^A-Za-z0-9._=+-]", "_", self.label.replace(":", "@"))
+        """The label as a safe file name, cut and numbered where it is long."""
+        stem = re.sub(r"[^A-Za-z0-9._=+-]", "_", self.label)
+        number = blake2b(self.label.encode(), digest_size=6).hexdigest()
+        return stem if len(stem) <= MAX_STEM else f"{number}{stem[-MAX_STEM + len(number) :]}"
 
     def load(self) -> Solver:
         return load_solver(self.name, **dict(self.options))
+
+    def digests(self) -> dict[str, str]:
+        """What the answers depend on besides label and seed: ``code`` and ``weights``.
+
+        The code is the module of the solver's class, the weights its attribute
+        ``weights``, a file or folder, and every file that an option names.
+        """
+        solver = self.load()
+        module = getattr(sys.modules.get(type(solver).__module__), "__file__", None)
+        texts = [value for _, value in self.options if isinstance(value, str)]
+        weights = {Path(text) for text in texts if Path(text).is_file()}
+        if getattr(solver, "weights", None):
+            weights.add(Path(solver.weights))  # type: ignore[attr-defined]
+        return {
+            "code": _digest({Path(module)} if module else set()),
+            "weights": _digest(weights),
+        }
 
 
 def parse_solvers(text: str) -> list[SolverSpec]:
@@ -76,3 +105,13 @@ def _value(text: str) -> Any:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _digest(paths: set[Path]) -> str:
+    """Of the bytes of files and of the files in folders; empty without any."""
+    inside = [sorted(path.rglob("*")) if path.is_dir() else [path] for path in sorted(paths)]
+    files = [path for found in inside for path in found if path.is_file()]
+    digest = blake2b(digest_size=12)
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest() if files else ""

@@ -72,6 +72,19 @@ def failure_table(report: Report) -> list[list[str]]:
     return rows
 
 
+def failure_lines(results: Sequence[Results]) -> list[str]:
+    """One line per solver that left puzzles without an answer, with the first reason."""
+    lines = []
+    for result in results:
+        refused = [record for record in result.records if record.position_of is None]
+        if refused:
+            lines.append(
+                f"{result.solver} gave no answer to {len(refused)} of {len(result)} puzzles; "
+                f"puzzle {refused[0].index}: {refused[0].refusal}"
+            )
+    return lines
+
+
 def cost_table(report: Report) -> list[list[str]]:
     """Seconds and memory."""
     head = ["solver", "s/puzzle, median", "mean", "95th percentile", "MiB/puzzle, median"]

@@ -1,4 +1,4 @@
-"""What a worker process does: solve one puzzle with one solver and say how it went."""
+"""What a worker process does: keep source and solver, solve a puzzle, say how it went."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from puzzleflow.core.errors import CannotSolve
+from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import FloatArray
@@ -18,6 +18,7 @@ from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.memory import PeakMemory, release_free_memory
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.solvers.base import Solver
+from puzzleflow.solvers.sight import seen
 from puzzleflow.storage.source import PuzzleSource
 
 
@@ -49,16 +50,13 @@ def solve_task(task: Task) -> tuple[SolverSpec, Record]:
     the first few are solved once more to measure memory, because giving freed
     memory back to the system first, which that needs, would cost time.
     """
-    source = _source(task)
+    source = open_here(task.run, task.source)
     whole = source.read(task.index)
-    puzzle = whole.without_truth()
+    puzzle = seen(whole)
     pinned = source.pins(task.index) or None
     seed = child_seed(task.seed, task.index)
     is_new = task.spec not in _solvers
-    if is_new:
-        _solvers[task.spec] = task.spec.load()
-    solver = _solvers[task.spec]
-    _limit_torch()
+    solver = load_here(task.spec)
     if is_new:
         _attempt(solver, puzzle, seed, pinned)
     memory_mb = None
@@ -101,20 +99,23 @@ def forget() -> None:
         sys.modules["torch"].set_num_threads(_torch_threads.pop())
 
 
-def _limit_torch() -> None:
-    """One thread, where a solver has loaded torch; never loads it."""
+def open_here(run: str, source: PuzzleSource) -> PuzzleSource:
+    """The source of this run, opened once in this process."""
+    if run not in _sources:
+        forget()
+        _sources[run] = source
+    return _sources[run]
+
+
+def load_here(spec: SolverSpec) -> Solver:
+    """The solver, loaded once in this process; torch, where it needs that, has one thread."""
+    if spec not in _solvers:
+        _solvers[spec] = spec.load()
     torch = sys.modules.get("torch")
     if torch is not None and not _torch_threads:
         _torch_threads.append(torch.get_num_threads())
         torch.set_num_threads(1)
-
-
-def _source(task: Task) -> PuzzleSource:
-    """The source of this run, opened once in this process."""
-    if task.run not in _sources:
-        forget()
-        _sources[task.run] = task.source
-    return _sources[task.run]
+    return _solvers[spec]
 
 
 def _shares(parts: Sequence[FloatArray] | None) -> tuple[float, ...] | None:
@@ -131,11 +132,17 @@ def _attempt(
 ) -> Solution | str:
     """The solution, or why there is none."""
     try:
-        solution = solver.prepare(puzzle).solve(seed=seed, pinned=pinned)
+        return checked(solver.prepare(puzzle).solve(seed=seed, pinned=pinned), puzzle)
     except CannotSolve as refusal:
         return f"cannot solve: {refusal}"
     except Exception as error:  # a foreign solver may raise anything; the run goes on
         return f"crashed: {type(error).__name__}: {error}"
-    if len(solution.position_of) != puzzle.num_pieces:
-        return f"crashed: {len(solution.position_of)} positions for {puzzle.num_pieces} pieces"
-    return solution
+
+
+def checked(answer: object, puzzle: Puzzle) -> Solution:
+    """What a session returned, if it is a solution of this puzzle."""
+    if not isinstance(answer, Solution):
+        raise InputError(f"the solver returned {type(answer).__name__}, not a Solution")
+    if answer.num_pieces != puzzle.num_pieces:
+        raise InputError(f"{answer.num_pieces} positions for {puzzle.num_pieces} pieces")
+    return answer

@@ -1,4 +1,4 @@
-"""Picture + masks + permutation → puzzle."""
+"""Picture + masks + permutation → puzzle; the last two from one seed where nothing else is said."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.errors import FormatError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.generation.erosion import ErosionModel, erosion_model
+from puzzleflow.masks import MASK_PX
 from puzzleflow.pictures import resize
 
 
@@ -71,6 +74,30 @@ def build_puzzle(
     return Puzzle(cut_pieces(canvas, grid, masks, truth), grid, truth=truth, puzzle_id=puzzle_id)
 
 
-def draw_positions(rng: np.random.Generator, num_pieces: int) -> IntArray:
+def cut_puzzle(
+    picture: ByteArray,
+    grid: Grid,
+    erosion: str | ErosionModel,
+    seed: int,
+    *,
+    piece_px: int = MASK_PX,
+    puzzle_id: str = "",
+) -> Puzzle:
+    """(H, W, 3) ``picture`` broken as in a data set: masks and order follow from ``seed``.
+
+    ``erosion`` is a model or its name, such as "vae" or "fixed:8".
+    """
+    model = erosion_model(erosion) if isinstance(erosion, str) else erosion
+    masks = model.masks(mask_seeds(seed, grid), piece_px, piece_px)  # (N, px, px)
+    return build_puzzle(picture, grid, masks, draw_positions(seed, grid), puzzle_id=puzzle_id)
+
+
+def mask_seeds(puzzle_seed: int, grid: Grid) -> list[int]:
+    """The 63-bit seeds of a puzzle's masks, by position."""
+    return [child_seed(puzzle_seed, "mask", place) >> 1 for place in range(grid.num_pieces)]
+
+
+def draw_positions(puzzle_seed: int, grid: Grid) -> IntArray:
     """A uniformly random permutation ``position_of[piece]``."""
-    return rng.permutation(num_pieces).astype(np.int64)
+    rng = child_rng(puzzle_seed, "permutation")
+    return rng.permutation(grid.num_pieces).astype(np.int64)

@@ -15,6 +15,7 @@ from puzzleflow.files import write_text
 from puzzleflow.generation.erosion import erosion_label
 from puzzleflow.generation.plan import Request
 from puzzleflow.generation.recipe import Recipe, Renderer
+from puzzleflow.pages import render
 from puzzleflow.pictures import resize, write_picture
 
 SHEET = "contact_sheet.png"
@@ -77,7 +78,9 @@ def write_card(
 ) -> None:
     """README.md and the contact sheet of ``out``."""
     write_picture(out / SHEET, _sheet(recipes, renderer))
-    write_text(out / "README.md", _readme(request, statistics))
+    label = erosion_label(request.erosion)
+    page = render("card.md", request=request, facts=statistics, erosion=label, sheet=SHEET)
+    write_text(out / "README.md", page)
 
 
 def _sheet(recipes: Mapping[str, Recipe], renderer: Renderer) -> ByteArray:
@@ -94,93 +97,6 @@ def _sheet(recipes: Mapping[str, Recipe], renderer: Renderer) -> ByteArray:
                 resize(shown[name], max(1, round(height * scale)), max(1, round(width * scale)))
             )
     return tile(pictures, columns=6, margin_px=8)
-
-
-def _readme(request: Request, statistics: dict[str, Any]) -> str:
-    grid, px = request.grid, request.piece_px
-    share = statistics["material_share"]
-    pictures = statistics["pictures"]
-    lines = [
-        f"# {request.name}",
-        "",
-        f"{statistics['num_puzzles']:,} puzzles of {grid.num_pieces} pieces ({grid}, {px} x {px} "
-        f"pixels each) from {pictures['num_pictures']:,} pictures, made by "
-        "`puzzleflow`. Each piece is the part of the picture that lies in its cell, as far as the "
-        f"erosion model `{erosion_label(request.erosion)}` leaves material.",
-        "",
-        f"![The first puzzles: shuffled and laid out]({SHEET})",
-        "",
-        "| split | puzzles | pictures | material | bytes |",
-        "|---|---|---|---|---|",
-    ]
-    for split, facts in statistics["splits"].items():
-        lines.append(
-            f"| {split} | {facts['num_puzzles']:,} | {facts['num_pictures']:,} "
-            f"| {facts['material_share']:.1%} | {facts['bytes']:,} |"
-        )
-    lines += [
-        "",
-        "## How it was made",
-        "",
-        f"- seed {request.seed}; splits {request.splits}; no picture is in two splits"
-        + _duplicates(pictures),
-        "- pictures: centred crop to the shape of the grid, antialiased bilinear resize",
-        "- pieces: RGBA, alpha 0 or 255, RGB zero where alpha is zero; shuffled",
-        f"- material per piece: {share['mean']:.1%} ± {share['sd']:.1%} of its cell "
-        f"({share['min']:.1%} to {share['max']:.1%})",
-        *_problems(statistics),
-        "",
-        "## Files",
-        "",
-        *_files(request, statistics),
-        "- `statistics.json`: the figures of this page and the exact request",
-        "",
-        "The rights of the pictures are those of their sources; this card does not know them.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _duplicates(pictures: dict[str, Any]) -> str:
-    groups = pictures.get("near_duplicate_groups")
-    if groups is None:
-        return ""
-    count = pictures["pictures_in_near_duplicate_groups"]
-    return f", and near-duplicates stay together ({count:,} pictures in {groups:,} groups)"
-
-
-def _problems(statistics: dict[str, Any]) -> list[str]:
-    lines = []
-    if statistics["unreadable"]:
-        names = ", ".join(f"`{entry['picture']}`" for entry in statistics["unreadable"][:10])
-        count = len(statistics["unreadable"])
-        more = f" and {count - 10} more" if count > 10 else ""
-        lines.append(f"- left out because they cannot be read: {names}{more}")
-    if statistics["differing_from_recipe"]:
-        count = len(statistics["differing_from_recipe"])
-        lines.append(f"- **{count:,} puzzles differ from what their recipe was made with**")
-    return lines
-
-
-def _files(request: Request, statistics: dict[str, Any]) -> list[str]:
-    recipe = (
-        "`recipe.json` and `puzzles.csv`: what every puzzle is made of (picture, checksum of its "
-        "file, seed of its masks, permutation, checksum of its pieces)"
-    )
-    if request.recipe_only:
-        return [
-            f"- `<split>/` {recipe}. The pictures themselves are needed to render the puzzles; "
-            f"`puzzleflow materialise` turns this into HDF5 ({statistics['raw_bytes']:,} bytes "
-            "uncompressed)"
-        ]
-    files = [
-        "- `<split>/puzzles.h5` (`puzzles`, uint8, puzzle x piece x height x width x RGBA, one "
-        f"puzzle a chunk, compression {request.compression})",
-        "- `<split>/labels_indices.h5` (`labels`, piece → position, row-major), "
-        "`<split>/labels_coordinates.h5` (`labels`, row and column), `<split>/metadata.json`",
-    ]
-    if request.reference:
-        files.append("- `<split>/reference.h5` (`reference`, the complete pictures)")
-    return [*files, f"- `recipe/<split>/` {recipe}; {statistics['recipe_bytes']:,} bytes in all"]
 
 
 def _bytes_below(folder: Path) -> int:

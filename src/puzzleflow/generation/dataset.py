@@ -1,9 +1,9 @@
 """Data sets on disk: planned once, rendered in parallel, resumed after a kill.
 
 Everything that a killed run leaves behind is either in the hidden folder ``.work``
-(what was asked, the survey of the pictures, the recipes, one line per finished
-puzzle), in the journals of the GAP files, or a file under its final name that is
-whole. The next run with the same request goes on from there; as every puzzle
+(two journals, which know the survey of the pictures and every finished puzzle, the
+recipes, the payloads of the GAP files), or a file under its final name that is whole.
+The next run with the same request goes on from there; as every puzzle
 depends on its recipe alone, the files come out the same.
 """
 
@@ -42,9 +42,9 @@ from puzzleflow.generation.recipe import (
 )
 from puzzleflow.generation.splits import SPLIT_NAMES
 from puzzleflow.generation.survey import survey_pictures
-from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, finish, work_folder
+from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, Work, work_folder
 from puzzleflow.parallel import bounded_map
-from puzzleflow.storage.gap_writer import JOURNAL, PUZZLES, GapCodec, GapWriter
+from puzzleflow.storage.gap_writer import PUZZLES, GapCodec, write_gap_files
 
 _MASKS_AT_ONCE = 64
 
@@ -75,11 +75,11 @@ def generate_set(
     with work_folder(out, asked) as work:
         if work is None:
             return dict(read_json(out / STATISTICS))
-        if not (work / "plan").exists():
+        if not (work.folder / "plan").exists():
             surveyed = survey_pictures(
                 images,
                 pictures,
-                work / "survey",
+                work.survey,
                 num_workers=num_workers,
                 limit=request.limit,
                 on_progress=lambda done: on_progress(
@@ -95,7 +95,7 @@ def generate_set(
                 split: Renderer(r.grid, r.piece_px, r.erosion, r.fingerprint, images)
                 for split, r in recipes.items()
             }
-            _write_plan(work, recipes, renderers, notes)
+            _write_plan(work.folder, recipes, renderers, notes)
         return _write_set(out, work, request, asked, num_workers, on_progress)
 
 
@@ -133,13 +133,13 @@ def materialise_set(
     with work_folder(out, asked) as work:
         if work is None:
             return dict(read_json(out / STATISTICS))
-        if not (work / "plan").exists():
+        if not (work.folder / "plan").exists():
             renderers = {
                 split: recipe.renderer(folders[split], images, outlines)
                 for split, recipe in recipes.items()
             }
             pictures = {row.picture for recipe in recipes.values() for row in recipe.rows}
-            _write_plan(work, recipes, renderers, {"num_pictures": len(pictures)})
+            _write_plan(work.folder, recipes, renderers, {"num_pictures": len(pictures)})
         return _write_set(out, work, request, asked, num_workers, on_progress)
 
 
@@ -173,13 +173,13 @@ def _write_plan(
 
 def _write_set(
     out: Path,
-    work: Path,
+    work: Work,
     request: Request,
     asked: dict[str, Any],
     num_workers: int,
     on_progress: Progress,
 ) -> dict[str, Any]:
-    plan = work / "plan"
+    plan = work.folder / "plan"
     notes = read_json(plan / "notes.json")
     splits = [split for split in SPLIT_NAMES if (plan / split).exists()]
     recipes = {split: read_recipe(plan / split) for split in splits}
@@ -190,13 +190,12 @@ def _write_set(
     differing: list[str] = []
     renderer = recipes[splits[0]].renderer(plan / splits[0])
     for split, recipe in recipes.items():
-        log = PuzzleLog(work / f"{split}.log", recipe.grid.num_pieces)
-        target = None if request.recipe_only else out / split
 
         def report(made: int, before: int = done) -> None:
             on_progress("puzzles", before + made, total)
 
-        _render_split(split, recipe, renderer, target, log, request, num_workers, report)
+        log = PuzzleLog(work, split, recipe.grid.num_pieces)
+        _render_split(out / split, recipe, renderer, log, request, num_workers, report)
         done += len(recipe.rows)
         rows = []
         for row, crc32 in zip(recipe.rows, log.checksums(), strict=True):
@@ -209,49 +208,41 @@ def _write_set(
         areas[split] = log.areas()
     statistics = {"request": asked} | set_statistics(out, finished, areas, notes, differing)
     write_card(out, request, statistics, finished, renderer)
-    finish(out, statistics)
+    write_json(out / STATISTICS, statistics)  # last: it says that the set is complete
     return statistics
 
 
 def _render_split(
-    split: str,
+    target: Path,
     recipe: Recipe,
     renderer: Renderer,
-    target: Path | None,
     log: PuzzleLog,
     request: Request,
     num_workers: int,
     report: Callable[[int], None],
 ) -> None:
     """Render what is missing of a split into GAP files, or into its log alone."""
-    if target is None:
-        log.cut(len(log))
-        for made in _rendered(recipe.rows[len(log) :], renderer, None, num_workers):
-            log.append(made.crc32, made.areas)
-            report(len(log))
-        return
-    if (target / PUZZLES).exists() and not (target / JOURNAL).exists():
-        return
-    with GapWriter(
-        target,
-        recipe.grid,
-        recipe.piece_px,
-        compression=None if request.compression == "none" else request.compression,
-        reference=request.reference,
-        metadata={
+    codec = None
+    if not request.recipe_only:
+        level = None if request.compression == "none" else 4
+        px = (recipe.piece_px, recipe.piece_px)
+        codec = GapCodec(recipe.grid, px, level, reference=request.reference)
+    is_written = codec is not None and (target / PUZZLES).exists()
+    if not is_written:
+        log.keep_whole()
+        report(len(log))
+    for made in _rendered(recipe.rows[len(log) :], renderer, codec, num_workers):
+        log.append(made.crc32, made.areas, made.payload)
+        report(len(log))
+    if codec is not None and not is_written:
+        metadata = {
             "name": recipe.name,
-            "split": split,
+            "split": target.name,
             "erosion": erosion_label(recipe.erosion),
             "seed": recipe.seed,
-        },
-    ) as writer:
-        log.cut(len(writer))
-        report(len(writer))
-        for made in _rendered(recipe.rows[len(writer) :], renderer, writer.codec, num_workers):
-            log.append(made.crc32, made.areas)
-            writer.append_encoded(made.payload)
-            report(len(writer))
-        writer.finish()
+        }
+        write_gap_files(target, log.payloads(), len(log), codec, metadata)
+        log.drop_payloads()
 
 
 @dataclass(frozen=True)

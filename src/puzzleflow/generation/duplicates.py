@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.pictures import to_image
@@ -45,9 +47,9 @@ def signature(picture: ByteArray) -> Signature:
 def near_duplicate_groups(signatures: list[Signature]) -> IntArray:
     """(M,) the group of every picture: the smallest index among its near-duplicates."""
     count = len(signatures)
-    parent = list(range(count))
+    groups = np.arange(count)
     if count < 2:
-        return np.array(parent, dtype=np.int64)
+        return groups
     bits = np.frombuffer(bytes.fromhex("".join(s.bits for s in signatures)), np.uint64)
     bits = bits.reshape(count, 2)
     first, second = np.ascontiguousarray(bits[:, 0]), np.ascontiguousarray(bits[:, 1])
@@ -64,9 +66,8 @@ def near_duplicate_groups(signatures: list[Signature]) -> IntArray:
         left, right, distance = left[near], right[near], distance[near]
         alike = np.einsum("pi,pi->p", miniatures[left], miniatures[right])
         same = (distance <= MAX_BITS) | (alike >= MIN_CORRELATION)
-        for one, other in zip(left[same].tolist(), right[same].tolist(), strict=True):
-            _join(parent, one, other)
-    return np.array([_root(parent, index) for index in range(count)], dtype=np.int64)
+        groups = _joined(groups, left[same], right[same])
+    return groups
 
 
 def _normalised(signatures: list[Signature]) -> np.typing.NDArray[np.float32]:
@@ -77,14 +78,9 @@ def _normalised(signatures: list[Signature]) -> np.typing.NDArray[np.float32]:
     return centred
 
 
-def _root(parent: list[int], index: int) -> int:
-    while parent[index] != index:
-        parent[index] = parent[parent[index]]
-        index = parent[index]
-    return index
-
-
-def _join(parent: list[int], one: int, other: int) -> None:
-    """Union by the smaller index, so that the result does not depend on the order."""
-    one, other = _root(parent, one), _root(parent, other)
-    parent[max(one, other)] = min(one, other)
+def _joined(groups: IntArray, left: IntArray, right: IntArray) -> IntArray:
+    """Groups, each called by its smallest index, after joining the pairs (left, right)."""
+    ends = np.concatenate([groups, left]), np.concatenate([np.arange(len(groups)), right])
+    graph = coo_array((np.ones(len(ends[0])), ends), shape=(len(groups), len(groups)))
+    labels = connected_components(graph, directed=False)[1]  # (M,)
+    return np.asarray(np.unique(labels, return_index=True)[1][labels])

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Protocol
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError, PuzzleFlowError, UnknownName
+from puzzleflow.core.errors import InputError, PuzzleFlowError
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.masks import is_degenerate
+from puzzleflow.masks import MASK_PX
+from puzzleflow.registry import Registry
 
-MASK_PX = 128
 MAX_ATTEMPTS = 100
 
-_GENERATORS = {
-    "vae": "puzzleflow.generation.vae_fragments:VAEFragments",
-    "vae-prior": "puzzleflow.generation.vae_fragments:PriorFragments",
-    "outline": "puzzleflow.generation.outline_fragments:OutlineFragments",
-}
+FRAGMENTS = Registry(
+    what="fragment generator",
+    group="puzzleflow.fragments",
+    builtin={
+        "outline": "puzzleflow.generation.outline_fragments:OutlineFragments",
+        "vae": "puzzleflow.generation.vae_fragments:VAEFragments",
+        "vae-prior": "puzzleflow.generation.vae_fragments:PriorFragments",
+    },
+)
 
 
 class FragmentGenerator(Protocol):
@@ -35,15 +39,12 @@ class FragmentGenerator(Protocol):
 
 def list_fragment_generators() -> list[str]:
     """Names that ``fragment_generator`` takes."""
-    return sorted(_GENERATORS)
+    return FRAGMENTS.names()
 
 
 def fragment_generator(name: str = "vae", weights: str | None = None) -> FragmentGenerator:
     """A generator with its bundled weights, or with those of a file."""
-    if name not in _GENERATORS:
-        raise UnknownName("fragment generator", name, _GENERATORS)
-    module, _, attribute = _GENERATORS[name].partition(":")
-    generator: FragmentGenerator = getattr(import_module(module), attribute)(weights)
+    generator: FragmentGenerator = FRAGMENTS.load(name)(weights)
     return generator
 
 

@@ -102,6 +102,25 @@ def break_picture(
     return replace(found, adjacency=found.true_neighbours)
 
 
+def turn_fragments(fragments: FragmentSet, seed: int, rotation: str = "free") -> FragmentSet:
+    """The same fragments, each turned by an angle of its own; poses and truth go along.
+
+    For sets whose files show every fragment upright.
+    """
+    if rotation not in ROTATIONS:
+        raise UnknownName("rotation", rotation, ROTATIONS)
+    turned, poses = [], []
+    for index, (fragment, pose) in enumerate(
+        zip(fragments.fragments, fragments.poses, strict=True)
+    ):
+        angle = ROTATIONS[rotation] * float(child_rng(seed, "turn", index).uniform(-1, 1))
+        part, offset = _turned(fragment, -angle).cropped()
+        turned.append(part)
+        back = Pose(0, 0, angle) @ Pose(float(offset[0]), float(offset[1]))
+        poses.append(None if pose is None else pose @ back)
+    return replace(fragments, fragments=tuple(turned), poses=tuple(poses))
+
+
 def _parts(
     picture: ByteArray, how: FreeForm, rng: np.random.Generator
 ) -> list[tuple[Fragment, Pose]]:

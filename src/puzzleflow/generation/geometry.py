@@ -16,7 +16,7 @@ from skimage import measure
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray
-from puzzleflow.generation.masks import bounding_box
+from puzzleflow.masks import bounding_box
 
 FEATURES = (
     "area",

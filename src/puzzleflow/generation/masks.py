@@ -8,10 +8,11 @@ Connectivity follows the paper's hole filling: background spreads over edges
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
+from skimage import morphology
 
 from puzzleflow.core.types import BoolArray, FloatArray
+from puzzleflow.masks import bounding_box
 
 THRESHOLD = 0.5
 CLOSING_RADIUS_PX = 2
@@ -28,11 +29,7 @@ def threshold(probabilities: FloatArray, level: float = THRESHOLD) -> BoolArray:
 
 def fill_holes(mask: BoolArray) -> BoolArray:
     """Background that cannot be reached from the border becomes material."""
-    padded = np.pad(~mask, 1, constant_values=True)  # one connected outside
-    labels, count = ndimage.label(padded)
-    if count == 1:
-        return mask.copy()
-    return np.asarray(labels[1:-1, 1:-1] != labels[0, 0])
+    return np.asarray(ndimage.binary_fill_holes(mask))
 
 
 def largest_component(mask: BoolArray) -> BoolArray:
@@ -45,29 +42,15 @@ def largest_component(mask: BoolArray) -> BoolArray:
     return np.asarray(labels == sizes.argmax())
 
 
-def disk(radius_px: int) -> NDArray[np.int64]:
-    """(K, 2) row and column steps that stay within ``radius_px``."""
-    steps = np.arange(-radius_px, radius_px + 1)
-    rows, cols = np.meshgrid(steps, steps, indexing="ij")
-    inside = rows**2 + cols**2 <= radius_px**2
-    return np.stack([rows[inside], cols[inside]], axis=1)
-
-
 def close_disk(mask: BoolArray, radius_px: int = CLOSING_RADIUS_PX) -> BoolArray:
     """Closing (dilation, then erosion) with a disk, as on an endless plane.
 
     Nothing is lost where the mask touches the border of its frame.
     """
-    height, width = mask.shape
-    steps = disk(radius_px)
-    padded = np.pad(mask, 2 * radius_px)
-    grown = np.zeros((height + 2 * radius_px, width + 2 * radius_px), dtype=bool)
-    for row, col in steps + radius_px:
-        grown |= padded[row : row + grown.shape[0], col : col + grown.shape[1]]
-    closed = np.ones_like(mask)
-    for row, col in steps + radius_px:
-        closed &= grown[row : row + height, col : col + width]
-    return closed
+    margin = 2 * radius_px
+    disk = morphology.disk(radius_px)  # type: ignore[no-untyped-call]
+    closed = ndimage.binary_closing(np.pad(mask, margin), disk)
+    return np.asarray(closed[margin:-margin, margin:-margin])
 
 
 def finish(probabilities: FloatArray) -> BoolArray:
@@ -76,14 +59,6 @@ def finish(probabilities: FloatArray) -> BoolArray:
     whole = fill_holes(binary)
     single = largest_component(whole)
     return close_disk(single)
-
-
-def bounding_box(mask: BoolArray) -> tuple[int, int, int, int]:
-    """First row, last row + 1, first column, last column + 1 (all 0 when empty)."""
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not rows.size:
-        return 0, 0, 0, 0
-    return int(rows[0]), int(rows[-1]) + 1, int(cols[0]), int(cols[-1]) + 1
 
 
 def is_degenerate(mask: BoolArray) -> bool:

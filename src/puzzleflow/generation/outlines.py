@@ -15,12 +15,12 @@ from scipy import ndimage
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.geometry import outline, resample
-from puzzleflow.generation.masks import bounding_box, fill_holes, largest_component
+from puzzleflow.generation.masks import fill_holes, largest_component
+from puzzleflow.masks import MASK_PX, bounding_box
 
 Curve = NDArray[np.float64]  # (2, POINTS)
 
 POINTS = 512
-MASK_PX = 128
 SMOOTHING = 1.0  # of 1024 points: about half a pixel, takes the pixel stairs away
 CIRCLE: NDArray[np.float64] = 2 * np.pi * np.arange(POINTS) / POINTS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -97,33 +98,35 @@ def plan_recipes(
     if not usable:
         raise InputError(f"none of {len(surveyed)} pictures can be read")
     groups = near_duplicate_groups([picture.signature for picture in usable])
-    model_print = fingerprint(erosion_model(request.erosion))
     recipes: dict[str, Recipe] = {}
     for split, indices in assign_splits(groups, parse_shares(request.splits), request.seed).items():
-        if not len(indices):
-            continue
-        rows = [
-            recipe_row(request, usable[index], copy)
-            for copy in range(request.per_picture)
-            for index in indices
-        ]
-        recipes[split] = Recipe(
-            grid=request.grid,
-            piece_px=request.piece_px,
-            erosion=request.erosion,
-            fingerprint=model_print,
-            seed=request.seed,
-            pictures="",
-            rows=tuple(rows),
-            name=request.name,
-        )
+        if len(indices):
+            recipes[split] = make_recipe(request, [usable[index] for index in indices])
     return recipes, groups, usable
+
+
+def make_recipe(request: Request, pictures: Sequence[Surveyed]) -> Recipe:
+    """Puzzles of these pictures, all of the first copy before the second; no place yet."""
+    return Recipe(
+        grid=request.grid,
+        piece_px=request.piece_px,
+        erosion=request.erosion,
+        fingerprint=fingerprint(erosion_model(request.erosion)),
+        seed=request.seed,
+        pictures="",
+        rows=tuple(
+            recipe_row(request, picture, copy)
+            for copy in range(request.per_picture)
+            for picture in pictures
+        ),
+        name=request.name,
+    )
 
 
 def recipe_row(request: Request, picture: Surveyed, copy: int = 0) -> RecipeRow:
     """The puzzle number ``copy`` of a picture; masks and truth follow from the request's seed."""
     seed = child_seed(request.seed, "puzzle", picture.picture, copy) >> 1
-    position_of = draw_positions(child_rng(seed, "permutation"), request.grid.num_pieces)
+    position_of = draw_positions(seed, request.grid)
     return RecipeRow(picture.picture, picture.sha256, seed, tuple(position_of.tolist()))
 
 

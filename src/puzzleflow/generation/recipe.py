@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.assignment import as_permutation
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.files import read_json, write_json, write_text
-from puzzleflow.generation.builder import cut_pieces, make_canvas
+from puzzleflow.generation.builder import cut_pieces, make_canvas, mask_seeds
 from puzzleflow.generation.erosion import ErosionModel, erosion_model, fingerprint, split_shrink
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.source import PuzzleSource
@@ -77,10 +76,10 @@ class Recipe:
         ``images`` and ``outlines`` say where they are now, if they have moved.
         """
         root = images if images is not None else folder / self.pictures
-        if not root.is_dir():
+        if not os.path.isdir(root):  # noqa: PTH112 - a damaged name is no folder, never an OSError
             raise InputError(
                 f"{folder}: its pictures are not at {os.path.normpath(root)}; "
-                "say where they are with --images"
+                "say in which folder they are"
             )
         erosion, shrink = split_shrink(self.erosion)
         if erosion.startswith(_OUTLINES):
@@ -120,10 +119,13 @@ class Renderer:
 
     def masks(self, rows: Sequence[RecipeRow]) -> BoolArray:
         """(M, N, px, px) the masks of several puzzles by position, drawn together."""
-        num_pieces = self.grid.num_pieces
-        seeds = [mask_seed(row.seed, position) for row in rows for position in range(num_pieces)]
-        masks = self._model().masks(seeds, self.piece_px, self.piece_px)  # (M*N, px, px)
-        return masks.reshape(len(rows), num_pieces, self.piece_px, self.piece_px)
+        seeds = [seed for row in rows for seed in mask_seeds(row.seed, self.grid)]
+        try:
+            model = _checked_model(self.erosion, self.fingerprint)
+            masks = model.masks(seeds, self.piece_px, self.piece_px)  # (M*N, px, px)
+        except (InputError, ValueError) as error:
+            raise FormatError(f"erosion or piece_px: {error}") from error
+        return masks.reshape(len(rows), self.grid.num_pieces, self.piece_px, self.piece_px)
 
     def cut(self, row: RecipeRow, canvas: ByteArray, masks: BoolArray) -> ByteArray:
         """(N, px, px, 4) the shuffled pieces; canvas and masks are those of ``row``."""
@@ -132,9 +134,6 @@ class Renderer:
     def pieces(self, row: RecipeRow) -> ByteArray:
         """(N, px, px, 4) the shuffled pieces of one puzzle."""
         return self.cut(row, self.canvas(row), self.masks([row])[0])
-
-    def _model(self) -> ErosionModel:
-        return _checked_model(self.erosion, self.fingerprint)
 
 
 @lru_cache(maxsize=4)
@@ -147,11 +146,6 @@ def _checked_model(name: str, expected: str) -> ErosionModel:
             f"recipe was made ({expected}): another version of the generator or other outlines"
         )
     return model
-
-
-def mask_seed(puzzle_seed: int, position: int) -> int:
-    """The 63-bit seed of the mask at ``position``."""
-    return child_seed(puzzle_seed, "mask", position) >> 1
 
 
 def pieces_crc(pieces: ByteArray) -> str:
@@ -202,15 +196,17 @@ def read_recipe(folder: Path) -> Recipe:
         raise FormatError(f"{path}: expected a {FORMAT}")
     if head.get("version") != VERSION:
         raise FormatError(f"{path}: version {head.get('version')!r}, expected {VERSION}")
-    grid = Grid.parse(_field(head, "grid", str, path))
+    try:
+        grid = Grid.parse(_field(head, "grid", str, path))
+    except NotAGrid as error:
+        raise FormatError(f"{path}: grid: {str(error)[:80]}") from error
     rows = tuple(_read_rows(folder / "puzzles.csv", grid))
     if len(rows) != _field(head, "num_puzzles", int, path):
-        raise FormatError(
-            f"{folder / 'puzzles.csv'}: {len(rows)} puzzles, {head['num_puzzles']} expected"
-        )
+        expected = str(head["num_puzzles"])[:20]
+        raise FormatError(f"{folder / 'puzzles.csv'}: {len(rows)} puzzles, {expected} expected")
     piece_px = _field(head, "piece_px", int, path)
     if not 1 <= piece_px <= 8192:
-        raise FormatError(f"{path}: piece_px {piece_px} is no sensible piece size")
+        raise FormatError(f"{path}: piece_px {str(piece_px)[:20]} is no sensible piece size")
     return Recipe(
         grid=grid,
         piece_px=piece_px,
@@ -226,31 +222,36 @@ def read_recipe(folder: Path) -> Recipe:
 def _field(head: dict[str, Any], key: str, kind: type, path: Path) -> Any:
     value = head.get(key)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise FormatError(f"{path}: {key} should be {kind.__name__}, is {value!r}")
+        raise FormatError(f"{path}: {key} should be {kind.__name__}, is {str(value)[:60]!r}")
     return value
 
 
 def _read_rows(path: Path, grid: Grid) -> Iterable[RecipeRow]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FormatError(f"{path}: cannot read the puzzles of the recipe ({error})") from error
-    reader = csv.reader(lines)
-    if tuple(next(reader, ())) != COLUMNS:
+    if not lines or tuple(lines[0]) != COLUMNS:
         raise FormatError(f"{path}: expected the columns {', '.join(COLUMNS)}")
-    for line, fields in enumerate(reader, start=2):
-        try:
-            picture, sha256, seed, positions, crc32 = fields
-            position_of = as_permutation([int(p) for p in positions.split()], grid.num_pieces)
-            row = RecipeRow(picture, sha256, int(seed), tuple(position_of.tolist()), crc32)
-        except ValueError as error:
-            raise FormatError(f"{path}, line {line}: expected {len(COLUMNS)} fields") from error
-        except InputError as error:
-            raise FormatError(f"{path}, line {line}: {error}") from error
-        inside = PurePosixPath(picture)
-        if inside.is_absolute() or ".." in inside.parts:
-            raise FormatError(f"{path}, line {line}: {picture!r} lies outside the picture folder")
-        yield row
+    for line, fields in enumerate(lines[1:], start=2):
+        with naming(f"{path}, line {line}"):
+            yield _read_row(fields, grid)
+
+
+def _read_row(fields: list[str], grid: Grid) -> RecipeRow:
+    if len(fields) != len(COLUMNS):
+        raise FormatError(f"expected {len(COLUMNS)} fields")
+    picture, sha256, seed, positions, crc32 = fields
+    inside = PurePosixPath(picture)
+    if not picture or "\0" in picture:
+        raise FormatError(f"picture: {picture[:60]!r} is no file name")
+    if inside.is_absolute() or ".." in inside.parts:
+        raise FormatError(f"picture: {picture!r} lies outside the picture folder")
+    try:
+        position_of = as_permutation([int(p) for p in positions.split()], grid.num_pieces)
+        return RecipeRow(picture, sha256, int(seed), tuple(position_of.tolist()), crc32)
+    except (ValueError, NotAPermutation) as error:
+        raise FormatError(f"seed or position_of: {error}") from error
 
 
 def _relative(images: Path, folder: Path) -> str:
@@ -264,6 +265,7 @@ class RecipeSource(PuzzleSource):
     """Puzzles that are rendered when they are read, pixel for pixel as in the HDF5 files."""
 
     kind = "recipe"
+    looks_like = "a recipe.json"
 
     def __init__(
         self,
@@ -300,9 +302,13 @@ class RecipeSource(PuzzleSource):
 
     def read(self, index: int) -> Puzzle:
         row = self.recipe.rows[index]
-        renderer = self.recipe.renderer(self.path, self._images)
+        with naming(self.path / "recipe.json"):
+            pieces = self.recipe.renderer(self.path, self._images).pieces(row)
         truth = np.array(row.position_of, dtype=np.int64)
-        return Puzzle(renderer.pieces(row), self.grid, truth=truth, puzzle_id=row.picture)
+        return Puzzle(pieces, self.grid, truth=truth, puzzle_id=row.picture)
+
+    def puzzle_id(self, index: int) -> str:
+        return self.recipe.rows[index].picture
 
     def describe(self) -> dict[str, Any]:
         recipe = self.recipe

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import BoolArray
-from puzzleflow.generation.fragments import (
-    FragmentGenerator,
-    fragment_generator,
-    list_fragment_generators,
-)
+from puzzleflow.generation.fragments import FRAGMENTS, FragmentGenerator, fragment_generator
 from puzzleflow.parallel import bounded_map
 
 CHUNK = 64
@@ -33,8 +29,7 @@ def sample_masks(
     """
     if count < 1:
         raise InputError(f"{count} masks: expected at least one")
-    if name not in list_fragment_generators():
-        raise UnknownName("fragment generator", name, list_fragment_generators())
+    FRAGMENTS.target(name)  # an unknown name is an error before any work
     tasks = (
         (name, weights, seed, range(start, min(start + CHUNK, count)))
         for start in range(0, count, CHUNK)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from PIL import Image
 
 from puzzleflow.core.errors import InputError, PuzzleFlowError
-from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.duplicates import Signature, signature
+from puzzleflow.journal import Journal
 from puzzleflow.parallel import bounded_map
 from puzzleflow.pictures import read_picture
 
@@ -71,13 +71,13 @@ def _reason(error: BaseException) -> str:
     """One line without addresses of objects, which differ from run to run."""
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     reason = re.sub(r"<[^<>]* at 0x[0-9a-f]+>", "it", reason)
-    return " ".join(reason.split()).removeprefix("picture: ")
+    return " ".join(reason.split())
 
 
 def survey_pictures(
     folder: Path,
     pictures: Sequence[str],
-    journal: Path,
+    journal: Journal[Surveyed],
     *,
     num_workers: int = 1,
     limit: int | None = None,
@@ -85,39 +85,26 @@ def survey_pictures(
 ) -> list[Surveyed]:
     """Survey ``pictures`` in order until ``limit`` of them are usable, or all of them.
 
-    Finished blocks go to the folder ``journal``, so that a killed survey goes on
-    where it was. The caller makes sure that a journal belongs to these pictures.
+    What is in the open journal is not looked at again. The journal's heading must say
+    that it belongs to these pictures.
     """
+    seen = {surveyed.picture: surveyed for surveyed in journal.entries}
     found: list[Surveyed] = []
-    usable, start = 0, 0
-    while start < len(pictures) and (limit is None or usable < limit):
-        stop = len(pictures) if limit is None else min(len(pictures), start + limit - usable)
-        for block in _survey_range(folder, pictures, start, stop, journal, num_workers):
-            found.extend(block)
-            usable += sum(not picture.problem for picture in block)
-            on_progress(len(found))
-        start = stop
+    usable = 0
+    while len(found) < len(pictures) and (limit is None or usable < limit):
+        stop = len(pictures) if limit is None else len(found) + limit - usable
+        wanted = pictures[len(found) : stop]
+        missing = [picture for picture in wanted if picture not in seen]
+        blocks = [missing[first : first + _BLOCK] for first in range(0, len(missing), _BLOCK)]
+        for block in bounded_map(partial(_survey_block, folder), blocks, num_workers=num_workers):
+            for surveyed in block:
+                journal.append(surveyed)
+                seen[surveyed.picture] = surveyed
+            on_progress(len(seen))
+        found += [seen[picture] for picture in wanted]
+        usable = sum(not surveyed.problem for surveyed in found)
     return found
 
 
-def _survey_range(
-    folder: Path, pictures: Sequence[str], start: int, stop: int, journal: Path, num_workers: int
-) -> Iterator[list[Surveyed]]:
-    starts = range(start, stop, _BLOCK)
-    blocks = [tuple(pictures[first : min(first + _BLOCK, stop)]) for first in starts]
-    names = [
-        journal / f"{first:07d}-{len(b)}.json" for first, b in zip(starts, blocks, strict=True)
-    ]
-    missing = [block for block, name in zip(blocks, names, strict=True) if not name.exists()]
-    fresh = bounded_map(partial(_survey_block, folder), missing, num_workers=num_workers)
-    for name in names:
-        if name.exists():
-            yield [Surveyed(**record) for record in read_json(name)]
-        else:
-            block = next(fresh)
-            write_json(name, [asdict(picture) for picture in block])
-            yield block
-
-
-def _survey_block(folder: Path, pictures: tuple[str, ...]) -> list[Surveyed]:
+def _survey_block(folder: Path, pictures: Sequence[str]) -> list[Surveyed]:
     return [survey_picture(folder, picture) for picture in pictures]

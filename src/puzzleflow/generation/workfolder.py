@@ -1,128 +1,140 @@
-"""The hidden folder of a run that may be killed: one owner, one request, one log per split."""
+"""The hidden folder of a data set in the making: journals, and the payloads of its puzzles."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import sys
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import OutputError
+from puzzleflow.core.errors import FormatError, OutputError
 from puzzleflow.core.types import IntArray
-from puzzleflow.files import read_json, write_json
+from puzzleflow.files import read_json, writing
+from puzzleflow.generation.survey import Surveyed
+from puzzleflow.journal import Journal, check_heading
+from puzzleflow.lock import LOCK, locked
 
 STATISTICS = "statistics.json"
 WORK = ".work"
 
 
+@dataclass(frozen=True)
+class Made:
+    """A finished puzzle; a later line about the same one takes the place of an earlier one.
+
+    crc32      checksum of its pieces
+    areas      material pixels of each piece
+    num_bytes  of its payload, and their checksum
+    """
+
+    split: str
+    index: int
+    crc32: str
+    areas: tuple[int, ...]
+    num_bytes: int
+    checksum: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work folder of a request, held by this process."""
+
+    folder: Path
+    survey: Journal[Surveyed]
+    puzzles: Journal[Made]
+
+
 @contextmanager
-def work_folder(out: Path, asked: dict[str, Any]) -> Iterator[Path | None]:
+def work_folder(out: Path, asked: dict[str, Any]) -> Iterator[Work | None]:
     """The work folder of ``out`` for the request ``asked``; None if that is done already.
 
     Another request, another run that is going on, or foreign files in ``out`` are errors.
-    The folder stays behind unless :func:`finish` was called.
+    The block ends by writing the statistics; if it fails, the folder stays for the next run.
     """
-    done = out / STATISTICS
-    work = out / WORK
-    if done.exists():  # written last: whatever is left in the work folder is of no use
-        _same_request(out, read_json(done).get("request"), asked)
-        shutil.rmtree(work, ignore_errors=True)
+    done, folder = out / STATISTICS, out / WORK
+    if done.exists():
+        content = read_json(done)
+        check_heading(out, content.get("request") if isinstance(content, dict) else None, asked)
+        shutil.rmtree(folder, ignore_errors=True)
         yield None
         return
-    try:
-        if not work.exists() and out.exists() and any(out.iterdir()):
+    with locked(out):
+        if not folder.exists() and any(path.name != LOCK for path in out.iterdir()):
             raise OutputError(f"{out} is not empty and holds no unfinished data set")
-        work.mkdir(parents=True, exist_ok=True)
-        lock = (work / "lock").open("w")
-    except OSError as error:
-        raise OutputError(f"cannot write {work}: {error.strerror or error}") from error
-    with lock:
-        _lock(lock, out)
-        for left_over in out.rglob(".*.part"):
-            left_over.unlink(missing_ok=True)
-        request = work / "request.json"
-        if request.exists():
-            _same_request(out, read_json(request), asked)
-        else:
-            write_json(request, asked)
-        yield work
-
-
-def finish(out: Path, statistics: dict[str, Any]) -> None:
-    """Write the statistics, which mark the data set as complete, and clear up."""
-    write_json(out / STATISTICS, statistics)
-    shutil.rmtree(out / WORK)
-
-
-def _same_request(out: Path, found: object, asked: dict[str, Any]) -> None:
-    if found == asked:
-        return
-    known = found if isinstance(found, dict) else {}
-    differing = [key for key in asked if known.get(key) != asked[key]]
-    raise OutputError(
-        f"{out} was begun with other settings ({', '.join(differing) or 'more of them'}); "
-        "repeat those settings, remove the folder or choose another one"
-    )
-
-
-def _lock(stream: IO[str], out: Path) -> None:
-    """Refuse a second run; the lock falls with the process, however it ends."""
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise OutputError(f"{out}: another run is writing here") from error
+        if (folder / "request.json").exists():
+            raise OutputError(
+                f"{out}: begun by an earlier version of PuzzleFlow, whose work cannot go on; "
+                "remove the folder or choose another one"
+            )
+        with (
+            Journal(folder / "survey.jsonl", "survey", asked, Surveyed) as survey,
+            Journal(folder / "puzzles.jsonl", "generate", asked, Made) as puzzles,
+        ):
+            yield Work(folder, survey, puzzles)
+        shutil.rmtree(folder)
 
 
 class PuzzleLog:
-    """One line per finished puzzle: checksum of its pieces, material pixels of each piece."""
+    """The finished puzzles of one split in order: a line in the journal, a payload in a file."""
 
-    def __init__(self, path: Path, num_pieces: int) -> None:
-        self._path = path
-        self._num_pieces = num_pieces
-        self._lines = self._whole_lines()
-
-    def _whole_lines(self) -> list[str]:
-        if not self._path.exists():
-            return []
-        whole = self._path.read_text().rpartition("\n")[0]
-        lines = whole.split("\n") if whole else []
-        return [line for line in lines if len(line.split()) == 1 + self._num_pieces]
+    def __init__(self, work: Work, split: str, num_pieces: int) -> None:
+        known = {
+            made.index: made
+            for made in work.puzzles.entries
+            if made.split == split and len(made.areas) == num_pieces
+        }
+        self._made = [known[index] for index in takewhile(known.__contains__, count())]
+        self._journal = work.puzzles
+        self._split = split
+        self._path = work.folder / f"{split}.payloads"
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._made)
 
-    def cut(self, count: int) -> None:
-        """Keep the first ``count`` lines, no more and nothing half-written."""
-        if len(self._lines) < count:
-            raise OutputError(f"{self._path}: {len(self._lines)} lines for {count} puzzles")
-        del self._lines[count:]
-        self._path.write_text("".join(f"{line}\n" for line in self._lines))
+    def keep_whole(self) -> None:
+        """Forget the puzzles from the first one whose payload did not reach the file whole."""
+        whole = 0
+        with suppress(FormatError, FileNotFoundError):
+            for _ in self.payloads():
+                whole += 1
+        del self._made[whole:]
+        with writing(self._path):
+            self._path.touch()
+            os.truncate(self._path, sum(made.num_bytes for made in self._made))
 
-    def append(self, crc32: str, areas: IntArray) -> None:
-        """Add one line; it outlives a kill once this returns."""
-        line = f"{crc32} {' '.join(map(str, areas.tolist()))}"
-        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        try:
-            os.write(handle, f"{line}\n".encode())
-        except OSError as error:
-            raise OutputError(f"cannot write {self._path}: {error.strerror}") from error
-        finally:
-            os.close(handle)
-        self._lines.append(line)
+    def append(self, crc32: str, areas: IntArray, payload: bytes) -> None:
+        """Add one puzzle; it is safe against a kill when this returns."""
+        with writing(self._path), self._path.open("ab") as stream:
+            stream.write(payload)
+        checksum, num_bytes = zlib.crc32(payload), len(payload)
+        made = Made(self._split, len(self), crc32, tuple(areas.tolist()), num_bytes, checksum)
+        self._journal.append(made)
+        self._made.append(made)
+
+    def payloads(self) -> Iterator[bytes]:
+        """The payload of every puzzle."""
+        with self._path.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            for made in self._made:
+                payload = stream.read(min(made.num_bytes, size))
+                if zlib.crc32(payload) != made.checksum:
+                    raise FormatError(f"{self._path}: puzzle {made.index} is damaged")
+                yield payload
+
+    def drop_payloads(self) -> None:
+        """Their content lies safely elsewhere."""
+        self._path.unlink()
 
     def checksums(self) -> list[str]:
-        return [line.split()[0] for line in self._lines]
+        return [made.crc32 for made in self._made]
 
     def areas(self) -> IntArray:
         """(M, N) material pixels of every piece."""
-        rows = [line.split()[1:] for line in self._lines]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), self._num_pieces)
+        return np.array([made.areas for made in self._made], dtype=np.int64)

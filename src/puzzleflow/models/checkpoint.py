@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.files import write_bytes
 
@@ -80,13 +81,22 @@ def load_weights(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def restore(
     module: torch.nn.Module, state_dict: Mapping[str, Tensor], name: str | Path
 ) -> torch.nn.Module:
-    """Load ``state_dict`` into ``module`` strictly; a mismatch names the file."""
+    """Load ``state_dict`` into ``module`` strictly; a mismatch names the file.
+
+    From then on every part of it looks, before it computes, whether the work is cancelled.
+    """
     try:
         module.load_state_dict(dict(state_dict), strict=True)
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise FormatError(f"{name}: weights of another model ({reason})") from error
+    for part in module.modules():
+        part.register_forward_pre_hook(_look)
     return module
+
+
+def _look(_module: torch.nn.Module, _inputs: object) -> None:
+    check_cancelled()
 
 
 def bundled_weights(name: str) -> Path:

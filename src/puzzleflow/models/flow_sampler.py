@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import UnknownName
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 
@@ -89,6 +90,7 @@ def refine(
     layouts = [starts if free else np.stack([_moved(start, allowed) for start in starts])]
     logits = np.zeros((len(starts), num_pieces, num_pieces))
     for s in range(1, config.steps + 1):
+        check_cancelled()
         logits = np.where(allowed, step(layouts[-1], config.time(s)), FORBIDDEN)
         layouts.append(np.stack([assign(one) for one in logits]))
     return Refinement(np.stack(layouts), logits)

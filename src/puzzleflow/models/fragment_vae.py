@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from puzzleflow.core.errors import FormatError
+from puzzleflow.masks import MASK_PX
 from puzzleflow.models.checkpoint import load_weights, restore, save_weights
 
-MASK_PX = 128
 VAE_KIND = "fragment_vae"
 DECODER_KIND = "fragment_vae_decoder"
 

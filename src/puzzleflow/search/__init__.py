@@ -5,9 +5,8 @@ best, second = minimise(energy, seed=0, num_layouts=2)
 marginals = posterior(energy, seed=0)
 """
 
-from puzzleflow.search.decode import most_pieces_right
 from puzzleflow.search.energy import Energy
-from puzzleflow.search.posterior import Posterior
+from puzzleflow.search.posterior import Posterior, most_pieces_right
 from puzzleflow.search.solve import minimise, posterior
 
 __all__ = ["Energy", "Posterior", "minimise", "most_pieces_right", "posterior"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search.energy import Energy
-
-NUM_ORDERS = 8  # from each corner, by rows or by columns
 
 
 def beam_layouts(energy: Energy, *, width: int, order: int = 0) -> IntArray:
@@ -45,6 +44,7 @@ def _beam(
     used = np.zeros((1, num), dtype=bool)  # (B, N)
     spent = np.zeros(1)  # (B,)
     for cell in range(num):
+        check_cancelled()
         cost = spent[:, None] + unary[:, cell]  # (B, N)
         if cell % num_cols:
             cost += across[laid[:, -1]]

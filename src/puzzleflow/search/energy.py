@@ -70,24 +70,3 @@ class Energy:
             + self.right[piece_at[rights[:, 0]], piece_at[rights[:, 1]]].sum()
             + self.down[piece_at[downs[:, 0]], piece_at[downs[:, 1]]].sum()
         )
-
-    def pinned(self, pins: dict[int, int]) -> Energy:
-        """The same energy with ``pins`` (piece → position) made compulsory."""
-        if not pins:
-            return self
-        unary = self.unary.copy()
-        for piece, position in pins.items():
-            kept = unary[piece, position]
-            unary[piece, :] = np.inf
-            unary[:, position] = np.inf
-            unary[piece, position] = kept if np.isfinite(kept) else 0.0
-        return Energy(self.grid, unary, self.right, self.down)
-
-    def forbidding(self, forbidden: list[tuple[int, int]]) -> Energy:
-        """The same energy with some (piece, position) placements ruled out."""
-        if not forbidden:
-            return self
-        unary = self.unary.copy()
-        pieces, positions = np.array(forbidden).T
-        unary[pieces, positions] = np.inf
-        return Energy(self.grid, unary, self.right, self.down)

@@ -18,6 +18,7 @@ from math import perm
 import numpy as np
 
 from puzzleflow.core.assignment import invert
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout
@@ -28,15 +29,11 @@ from puzzleflow.search.posterior import Posterior
 MAX_TRANSITIONS = 3_100_000  # a 3x4 grid has 3,041,280
 
 
-def num_transitions(grid: Grid) -> int:
-    """How much work the exact methods do on ``grid``."""
-    width = min(grid.shape)
-    return perm(grid.num_pieces, width + 1) << max(grid.num_pieces - width - 1, 0)
-
-
 def is_exact_size(grid: Grid) -> bool:
     """Whether ``grid`` is small enough for the exact methods (3x4, 2x6, 1x15)."""
-    return num_transitions(grid) <= MAX_TRANSITIONS
+    width = min(grid.shape)
+    num_transitions = perm(grid.num_pieces, width + 1) << max(grid.num_pieces - width - 1, 0)
+    return num_transitions <= MAX_TRANSITIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +61,7 @@ def _steps(rows: int, width: int) -> tuple[_Step, ...]:
     last = np.zeros((1, 0), dtype=np.int64)  # (S, min(k, width)) the latest pieces
     steps = []
     for cell in range(num):
+        check_cancelled()
         unused = np.nonzero((used[:, None] & bits) == 0)[1].reshape(len(used), num - cell)
         left = last[:, -1:] if cell % width else None
         up = last[:, :1] if cell >= width else None
@@ -113,6 +111,7 @@ class ExactSearch:
         step: _Step, unary: FloatArray, across: FloatArray, along: FloatArray
     ) -> FloatArray:
         """(S, U) what each transition of one step costs."""
+        check_cancelled()
         cost: FloatArray = unary[step.piece]
         if step.left is not None:
             cost += across[step.left, step.piece]
@@ -134,6 +133,7 @@ class ExactSearch:
         # (energy of the best completion, pieces laid so far, state, cost so far)
         queue: list[tuple[float, tuple[int, ...], int, float]] = [(self.minimum, (), 0, 0.0)]
         while queue:
+            check_cancelled()
             _, laid, state, spent = heapq.heappop(queue)
             cell = len(laid)
             if cell == len(self._steps):
@@ -165,6 +165,7 @@ class ExactSearch:
         num = len(self._steps)
         weights = []  # per step (S, U), 0 where a transition leads nowhere
         for cell, (step, cost) in enumerate(zip(self._steps, self._cost, strict=True)):
+            check_cancelled()
             here = self._to_go[cell][:, None]
             reduced = cost + self._to_go[cell + 1][step.after]
             reduced -= np.where(np.isfinite(here), here, 0.0)
@@ -179,6 +180,7 @@ class ExactSearch:
         across, along = np.zeros((2, num * num))
         forward = np.ones(1) / total
         for cell, (step, weight) in enumerate(zip(self._steps, weights, strict=True)):
+            check_cancelled()
             flow = forward[:, None] * weight  # (S, U)
             prob = flow * backward[cell + 1][step.after]
             piece = step.piece
@@ -191,13 +193,7 @@ class ExactSearch:
         seams = across.reshape(num, num), along.reshape(num, num)
         grid = self.energy.grid
         right_prob, down_prob = seams[::-1] if grid.cols > grid.rows else seams
-        return Posterior(
-            grid,
-            position_prob,
-            right_prob,
-            down_prob,
-            log_partition=float(np.log(total) - self.minimum / temperature),
-        )
+        return Posterior(grid, position_prob, right_prob, down_prob)
 
 
 def _count(bins: IntArray, weights: FloatArray, num_bins: int) -> FloatArray:

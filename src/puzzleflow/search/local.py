@@ -9,11 +9,11 @@ from itertools import islice
 import numpy as np
 
 from puzzleflow.core.assignment import invert
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.puzzle import Layout
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.search.backend import Backend, load_backend
 from puzzleflow.search.beam import beam_layouts
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import Posterior
@@ -21,6 +21,8 @@ from puzzleflow.search.tables import Tables
 
 NUM_KEPT = 6  # layouts that are improved side by side
 NOISE = 0.25  # of the order in which pieces are laid
+NOISE_AROUND_PINS = 1.0  # where all growth starts from the same settled pieces
+EFFORT_AROUND_PINS = 3.0  # settled pieces stand in the way of moves
 BEAM_ORDERS = (0, 3, 4, 7)  # two opposite corners, by rows and by columns
 MAX_SWAPPED = 60  # weakest positions whose swaps are listed as alternatives
 BLOCKS = 8  # of rounds of sampling at most, besides the first, which is not counted
@@ -34,7 +36,6 @@ def search(
     seed: int,
     num_layouts: int = 1,
     effort: float = 1.0,
-    backend: str | None = None,
 ) -> list[Layout]:
     """The best ``num_layouts`` distinct layouts found, best first.
 
@@ -43,8 +44,8 @@ def search(
     pieces and ``effort`` alone, never on the clock.
     """
     _check_feasible(energy)
-    tables, engine = Tables.of(energy), load_backend(backend)
-    pool = _improved(energy, tables, engine, seed, effort * engine.PACE)
+    tables = Tables.of(energy)
+    pool = _improved(energy, tables, seed, effort)
     listed = pool[:1] if num_layouts == 1 else islice(_best_first(tables, pool), num_layouts)
     found = [Layout(p, energy=energy.of_layout(p)) for p in map(invert, listed)]
     found = [layout for layout in found if np.isfinite(layout.energy or 0.0)]
@@ -65,25 +66,28 @@ def _check_feasible(energy: Energy) -> None:
         raise CannotSolve("no layout honours the pinned and forbidden placements together")
 
 
-def _improved(
-    energy: Energy, tables: Tables, engine: Backend, seed: int, effort: float
-) -> IntArray:
+def _improved(energy: Energy, tables: Tables, seed: int, effort: float) -> IntArray:
     """(R, N) good layouts."""
-    num = tables.num_pieces
+    from puzzleflow.search.growth import grow, regrow
+    from puzzleflow.search.metropolis import anneal
+
+    num, noise = tables.num_pieces, 0.0
+    if len(tables.free) < num:
+        noise, effort = NOISE_AROUND_PINS, EFFORT_AROUND_PINS * effort
     starts = np.arange(num)
     if len(starts) > 100 * effort:
         starts = starts[:: int(np.ceil(num / max(1.0, 100 * effort)))]
-    layouts, _ = engine.grow(tables, starts, noise=0.0, seed=seed)
+    layouts, _ = grow(tables, starts, noise=noise, seed=seed)
     if tables.has_unary:
         beams = [beam_layouts(energy, width=16, order=order)[:1] for order in BEAM_ORDERS]
         layouts = np.concatenate([layouts, *beams])
     layouts = _sorted(tables, layouts)[:NUM_KEPT]
     turns = int(effort * min(40 * num, 2e8 / num**2.5))
-    layouts, _ = engine.regrow(
+    layouts, _ = regrow(
         tables, layouts, num_turns=turns, noise=NOISE, seed=child_seed(seed, "regrow")
     )
     if len(tables.free) > 1:
-        cooled, _ = engine.anneal(
+        cooled, _ = anneal(
             tables,
             layouts,
             temperatures=tables.warmth * np.geomspace(1.5, 0.3, 20),
@@ -108,6 +112,7 @@ def _best_first(tables: Tables, pool: IntArray) -> Iterator[IntArray]:
     heapq.heapify(queue)
     seen = {layout for _, layout in queue}
     while queue:
+        check_cancelled()
         _, layout = heapq.heappop(queue)
         piece_at = np.array(layout)
         yield piece_at
@@ -153,7 +158,6 @@ def sample_posterior(
     temperature: float = 1.0,
     start: Layout | None = None,
     effort: float = 1.0,
-    backend: str | None = None,
 ) -> Posterior:
     """Marginals of p(π) ∝ exp(−E(π) / temperature), estimated by parallel tempering.
 
@@ -164,23 +168,23 @@ def sample_posterior(
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be positive, not {temperature}")
+    from puzzleflow.search.metropolis import temper
+
     grid = energy.grid
     energy = Energy(
         grid, energy.unary / temperature, energy.right / temperature, energy.down / temperature
     )
-    tables, engine = Tables.of(energy), load_backend(backend)
+    tables = Tables.of(energy)
     if start is None:
-        (start,) = search(energy, seed=seed, effort=effort, backend=backend)
+        (start,) = search(energy, seed=seed, effort=effort)
     piece_at = invert(np.asarray(start.position_of))
     if len(tables.free) < 2:
         return Posterior(grid, *_counted(tables, piece_at))
     layouts = np.repeat(piece_at[None], len(TEMPERATURES), axis=0)
-    rounds = int(
-        max(20, effort * engine.PACE * np.clip(7.5e4 / grid.num_pieces, 500, 3000) / BLOCKS)
-    )
+    rounds = int(max(20, effort * np.clip(7.5e4 / grid.num_pieces, 500, 3000) / BLOCKS))
     total = np.zeros((3, grid.num_pieces, grid.num_pieces))
     for block in range(BLOCKS + 1):
-        counts, layouts = engine.temper(
+        counts, layouts = temper(
             tables,
             layouts,
             temperatures=TEMPERATURES,

@@ -18,19 +18,12 @@ class Posterior:
     position_prob  (N, N) probability of piece (row) at position (column)
     right_prob     (N, N) probability that the second piece lies directly right of the first
     down_prob      (N, N) probability that the second piece lies directly below the first
-    log_partition  log Σ exp(−E / T), or None where it was sampled, not summed
     """
 
     grid: Grid
     position_prob: FloatArray
     right_prob: FloatArray
     down_prob: FloatArray
-    log_partition: float | None = None
-
-    @property
-    def is_exact(self) -> bool:
-        """Summed over every layout, not estimated from samples."""
-        return self.log_partition is not None
 
     def confidence(self, position_of: IntArray) -> FloatArray:
         """(N,) probability that each piece lies where ``position_of`` puts it."""
@@ -43,3 +36,17 @@ class Posterior:
             self.right_prob[cells[:, :-1], cells[:, 1:]],
             self.down_prob[cells[:-1], cells[1:]],
         )
+
+
+def most_pieces_right(position_prob: FloatArray) -> IntArray:
+    """The permutation with the greatest expected number of pieces at their place.
+
+    For the accuracy of single pieces (AA); the layout of lowest energy is the
+    one most likely to be right as a whole (PA). Placements of probability 0,
+    such as forbidden ones, are never used.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    gain = np.where(position_prob > 0, position_prob, -float(len(position_prob)))
+    _, position_of = linear_sum_assignment(gain, maximize=True)
+    return position_of.astype(np.int64)  # type: ignore[no-any-return]

@@ -1,21 +1,18 @@
 """One photograph of many fragments on a plain ground → cut-out fragments."""
 
 from puzzleflow.segmentation.background import Ground
-from puzzleflow.segmentation.edits import delete, merge, split, turn, turn_in
+from puzzleflow.segmentation.edits import delete, merge, split
 from puzzleflow.segmentation.find import segment
-from puzzleflow.segmentation.fragments import Fragment, Segmentation, as_pieces
+from puzzleflow.segmentation.fragments import Fragment, Segmentation
 from puzzleflow.segmentation.preview import draw_preview
 
 __all__ = [
     "Fragment",
     "Ground",
     "Segmentation",
-    "as_pieces",
     "delete",
     "draw_preview",
     "merge",
     "segment",
     "split",
-    "turn",
-    "turn_in",
 ]

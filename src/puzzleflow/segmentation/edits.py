@@ -1,4 +1,4 @@
-"""Corrections by hand: merge, split, delete, turn; each returns a new segmentation.
+"""Corrections by hand: merge, split, delete; each returns a new segmentation.
 
 ``number`` is what stands on the fragment in the preview: its place in
 ``fragments`` plus one. Numbers are given anew, in reading order, after each.
@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -53,23 +52,6 @@ def delete(segmentation: Segmentation, number: int) -> Segmentation:
     labels = np.where(segmentation.labels == number, np.int32(0), segmentation.labels)
     fragments = {n: f for n, f in _numbered(segmentation).items() if n != number}
     return _again(segmentation, labels, fragments)
-
-
-def turn(fragment: Fragment, quarter_turns: int) -> Fragment:
-    """Turned counter-clockwise by 90° each; its place in the photograph stays."""
-    return replace(
-        fragment,
-        pixels=np.ascontiguousarray(np.rot90(fragment.pixels, quarter_turns)),
-        quarter_turns=(fragment.quarter_turns + quarter_turns) % 4,
-    )
-
-
-def turn_in(segmentation: Segmentation, number: int, quarter_turns: int) -> Segmentation:
-    """The segmentation with one fragment turned."""
-    index = _checked(segmentation, number) - 1
-    fragments = list(segmentation.fragments)
-    fragments[index] = turn(fragments[index], quarter_turns)
-    return replace(segmentation, fragments=tuple(fragments))
 
 
 def _checked(segmentation: Segmentation, number: int) -> int:

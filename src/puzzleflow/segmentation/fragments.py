@@ -1,4 +1,4 @@
-"""Fragments: what a photograph is cut into, and how they become puzzle pieces."""
+"""Fragments: what a photograph is cut into."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
 from scipy import ndimage
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
+from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.segmentation.background import Ground, even_light
 from puzzleflow.segmentation.flood import Labels
 
@@ -22,18 +21,16 @@ ROW_PART = 0.6  # of the usual height: fragments nearer than this lie in one row
 class Fragment:
     """One fragment of a photograph.
 
-    pixels         (h, w, 4) uint8, cropped; RGB is zero where alpha is zero
-    bbox           (top, left, height, width) in the photograph, before any turn
-    area_px        pixels of material in the photograph
-    cut_off        True if the fragment runs out of the photograph
-    quarter_turns  by which it was turned counter-clockwise since
+    pixels   (h, w, 4) uint8, cropped; RGB is zero where alpha is zero
+    bbox     (top, left, height, width) in the photograph
+    area_px  pixels of material in the photograph
+    cut_off  True if the fragment runs out of the photograph
     """
 
     pixels: ByteArray
     bbox: Box
     area_px: int
     cut_off: bool = False
-    quarter_turns: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,43 +123,3 @@ def reading_order(boxes: Sequence[Box]) -> list[int]:
             row = []
         row.append(index)
     return order + sorted(row, key=lambda each: boxes[each][1])
-
-
-def as_pieces(fragments: Sequence[Fragment], cell_px: int | None = None) -> ByteArray:
-    """(N, S, S, 4) uint8 pieces on one square cell, all at one scale, each centred.
-
-    S is the longest side of any bounding box, so that the largest fragment
-    fills its cell: solvers learn from pieces whose mask reaches, or nearly
-    reaches, the border of the cell. ``cell_px`` scales all of them alike.
-    """
-    if not fragments:
-        raise InputError("no fragments to make pieces of")
-    side = max(max(fragment.pixels.shape[:2]) for fragment in fragments)
-    size = side if cell_px is None else cell_px
-    if size < 1:
-        raise InputError(f"a cell has at least 1 pixel, not {cell_px}")
-    pieces = np.zeros((len(fragments), size, size, 4), np.uint8)
-    for piece, fragment in zip(pieces, fragments, strict=True):
-        height, width = fragment.pixels.shape[:2]
-        cell = np.zeros((side, side, 4), np.uint8)
-        top, left = (side - height) // 2, (side - width) // 2
-        cell[top : top + height, left : left + width] = fragment.pixels
-        piece[:] = cell if size == side else _resize_rgba(cell, size)
-    return pieces
-
-
-def _resize_rgba(cell: ByteArray, size: int) -> ByteArray:
-    """Resize with colours weighed by alpha, so that no black seeps in from outside."""
-    cover = cell[..., 3] / np.float32(255)
-    planes = [cell[..., channel] * cover for channel in range(3)] + [cover]
-    small = np.stack([_resize_plane(plane, size) for plane in planes], axis=-1)  # (S, S, 4)
-    seen = small[..., 3:] > 1 / 255
-    colour = np.where(seen, small[..., :3] / np.maximum(small[..., 3:], 1e-6), 0)
-    alpha = np.where(seen, 255 * small[..., 3:], 0)
-    rgba = np.rint(np.concatenate([colour, alpha], axis=-1))
-    return np.asarray(np.clip(rgba, 0, 255), np.uint8)
-
-
-def _resize_plane(plane: FloatArray, size: int) -> FloatArray:
-    image = Image.fromarray(np.ascontiguousarray(plane, np.float32))
-    return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR))

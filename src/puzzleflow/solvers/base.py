@@ -45,7 +45,12 @@ class Session(Protocol):
 
 @runtime_checkable
 class Solver(Protocol):
-    """A method of solving puzzles, with its options already chosen."""
+    """A method of solving puzzles, with its options already chosen.
+
+    A solver that was trained also has ``weights``, the path of the file or folder that it
+    loaded: stored results are made again when its content changes. One that has
+    ``prepare_many(puzzles)`` is given several puzzles of one grid and piece size at once.
+    """
 
     @property
     def name(self) -> str:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from puzzleflow.core.cancelling import StopFlag, check_cancelled, stop_flag
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.types import BoolArray, IntArray
-from puzzleflow.solvers.compiled import compiled
-from puzzleflow.solvers.growth import Partial
+from puzzleflow.search.compiling import compiled
+from puzzleflow.solvers.placer import Partial
 
 NONE = -1
 
@@ -57,6 +58,7 @@ class Components:
         label, cells = self.label.copy(), self.cells.copy()
         steps = np.array([direction.step for direction in Direction])
         anchored = _join(
+            stop_flag(),
             np.ascontiguousarray(seams, dtype=np.int64),
             label,
             cells,
@@ -66,11 +68,13 @@ class Components:
             steps,
             fit_frame,
         )
+        check_cancelled()
         return Components(label, cells, int(anchored))
 
 
 @compiled
 def _join(
+    stop: StopFlag,
     seams: IntArray,
     label: IntArray,
     cells: IntArray,
@@ -83,6 +87,8 @@ def _join(
     """Join in place; returns the label of the anchored group."""
     num_pieces = len(label)
     for seam in range(len(seams)):
+        if stop[0]:
+            break
         direction, first, second = seams[seam]
         keep, move = label[first], label[second]
         if keep == move:

@@ -45,7 +45,8 @@ class FlowSolver:
             raise InputError("steps and starts are whole numbers from 1")
         self.sampler = SamplerConfig(steps=steps, assign=assign, clock=clock)
         self.starts = starts
-        self.engine = open_engine(bundled_weights(WEIGHTS) if weights is None else weights)
+        self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
+        self.engine = open_engine(self.weights)
 
     def prepare(self, puzzle: Puzzle) -> FlowSession:
         config, grid = self.engine.config, puzzle.grid

@@ -16,17 +16,18 @@ from functools import partial
 
 import numpy as np
 
+from puzzleflow.core.cancelling import check_cancelled, stop_flag
 from puzzleflow.core.errors import UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, IntArray
+from puzzleflow.search.compiling import random_state
 from puzzleflow.solvers.base import nearest_allowed
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
-from puzzleflow.solvers.compiled import random_state
-from puzzleflow.solvers.genetic_kernels import evolve
-from puzzleflow.solvers.growth import EMPTY, Fits, Partial
+from puzzleflow.solvers.evolution import evolve
+from puzzleflow.solvers.placer import EMPTY, Fits, Partial
 
 CROSSOVERS = ("pmx", "kernel")
 
@@ -91,7 +92,7 @@ def genetic_layout(
     """Evolve layouts towards the least sum of seam costs.
 
     Pinned pieces stay where they are in every individual; forbidden
-    placements are made dear, and repaired at the end if any is left.
+    placements are made dear, and moved at the end if any is left.
     """
     evolution = evolution or Evolution()
     num_pieces = grid.num_pieces
@@ -106,6 +107,7 @@ def genetic_layout(
     layouts = _first_population(grid, allowed, evolution.population, seed)
     trace = np.empty((evolution.max_generations + 1, num_pieces), dtype=np.int64)
     num_traced = evolve(
+        stop_flag(),
         layouts,
         stacked,
         unary,
@@ -122,6 +124,7 @@ def genetic_layout(
         random_state(seed, "genetic"),
         trace,
     )  # layouts are sorted now, best first
+    check_cancelled()
     position_of = np.argsort(layouts, axis=1)  # (P, N)
     return Found(
         nearest_allowed(position_of[0], allowed),

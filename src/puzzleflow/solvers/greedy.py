@@ -22,7 +22,7 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, IntArray
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
-from puzzleflow.solvers.growth import EMPTY, Fits, Partial, complete
+from puzzleflow.solvers.placer import EMPTY, Fits, Partial, complete
 
 NUM_TRIALS = 25
 

@@ -17,14 +17,15 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
 from puzzleflow.solvers.components import NONE, Components
-from puzzleflow.solvers.growth import Fits, Partial, complete
 from puzzleflow.solvers.mgc_tree import rival_ratio, seams_by_ratio
+from puzzleflow.solvers.placer import Fits, Partial, complete
 
 TOLERANCE = 1e-4
 MAX_ROUNDS = 5
@@ -153,6 +154,7 @@ def _translations(
     fixed: int,
 ) -> FloatArray:
     """(G,) t that minimises Σ weight · |t[second] − t[first] − wished|, with t[fixed] = 0."""
+    check_cancelled()
     num = len(wished)
     rows = np.arange(num)
     signs = csr_array(

@@ -19,7 +19,7 @@ from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
 from puzzleflow.solvers.components import Components
-from puzzleflow.solvers.growth import Fits, complete
+from puzzleflow.solvers.placer import Fits, complete
 
 TINY = 1e-12  # keeps ratios of vanishing costs finite
 

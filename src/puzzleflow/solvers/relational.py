@@ -30,10 +30,10 @@ class RelationalSolver:
     name = "relational"
 
     def __init__(self, weights: str | Path | None = None, decode: str = "layout") -> None:
-        path = bundled_weights(WEIGHTS) if weights is None else Path(weights)
-        tensors, config = load_weights(path)
+        self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
+        tensors, config = load_weights(self.weights)
         self.network = RelationalNet(RelationalConfig.from_dict(config["network"]))
-        restore(self.network, tensors, path).eval()
+        restore(self.network, tensors, self.weights).eval()
         self.fitted: dict[str, dict[str, float]] = config.get("energy", {})
         self.decode = check_decoding(decode)
 

@@ -3,7 +3,7 @@
 Rebuilt for comparison from the published description. Stage one embeds the
 sides of all pieces; the cost of a seam is the distance of its two sides. Stage
 two starts from a classical layout, keeps the largest part held together by
-reliable seams, takes out all other pieces and lays them anew around every
+trusted seams, takes out all other pieces and lays them anew around every
 translation of that part. The layout with the lowest mean distance wins. No
 seam is paid for on the frame, as published.
 """
@@ -29,11 +29,11 @@ from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.classical import Found, SeamSession
 from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.greedy import greedy_layout
-from puzzleflow.solvers.growth import Fits, complete
 from puzzleflow.solvers.linear import linear_part
 from puzzleflow.solvers.mgc_tree import tree_layout
-from puzzleflow.solvers.reliability import largest_reliable_part
-from puzzleflow.solvers.repair import DIGITS, best_repair, mean_distance
+from puzzleflow.solvers.placer import Fits, complete
+from puzzleflow.solvers.refill import DIGITS, best_refill, mean_distance
+from puzzleflow.solvers.trusted_part import largest_trusted_part
 
 WEIGHTS = "rg_lns.safetensors"
 START_BEAM = 2  # width of the beam that completes what linear programming leaves open
@@ -44,8 +44,8 @@ class Neighbourhood:
     """The published constants of the search.
 
     max_rank    pieces of a good seam rank each other this high (K)
-    min_pieces  a smaller reliable part is not searched around (M)
-    beam_width  of the repair, beside a greedy one (B)
+    min_pieces  a smaller trusted part is not searched around (M)
+    beam_width  of the refill, beside a greedy one (B)
     """
 
     max_rank: int = 3
@@ -73,10 +73,10 @@ class RgLnsSolver:
     ) -> None:
         if start not in STARTS:
             raise UnknownName("start", start, STARTS)
-        path = bundled_weights(WEIGHTS) if weights is None else Path(weights)
-        tensors, config = load_weights(path)
+        self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
+        tensors, config = load_weights(self.weights)
         self.network = EdgeEmbedding(EdgeConfig.from_dict(config["network"]))
-        restore(self.network, tensors, path).eval()
+        restore(self.network, tensors, self.weights).eval()
         self.start = start
         self.neighbourhood = Neighbourhood(max_rank, min_pieces, beam_width)
 
@@ -129,7 +129,7 @@ def _scaled(costs: FloatArray, axis: int) -> FloatArray:
 def _linear_start(costs: SeamCosts, grid: Grid, allowed: BoolArray) -> IntArray:
     """What linear programming joins, completed by a beam at every translation."""
     part = linear_part(costs, grid, allowed)
-    found = best_repair(costs, grid, allowed, part, [START_BEAM])
+    found = best_refill(costs, grid, allowed, part, [START_BEAM])
     return found.position_of if found else complete(grid, Fits.of(costs), part, allowed)
 
 
@@ -165,11 +165,11 @@ def improved(
     position_of: IntArray,
     neighbourhood: Neighbourhood,
 ) -> IntArray | None:
-    """The best layout around the reliable part, if its mean distance is strictly lower."""
-    part = largest_reliable_part(costs, grid, position_of, neighbourhood.max_rank)
+    """The best layout around the trusted part, if its mean distance is strictly lower."""
+    part = largest_trusted_part(costs, grid, position_of, neighbourhood.max_rank)
     if len(part.pieces) < max(neighbourhood.min_pieces, 1):
         return None
-    found = best_repair(costs, grid, allowed, part, [1, neighbourhood.beam_width])
+    found = best_refill(costs, grid, allowed, part, [1, neighbourhood.beam_width])
     before = round(mean_distance(costs, grid, position_of), DIGITS)
     if found is None or found.rank[0] >= before:
         return None

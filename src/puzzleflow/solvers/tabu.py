@@ -14,13 +14,14 @@ from functools import partial
 import numpy as np
 
 from puzzleflow.core.assignment import invert
+from puzzleflow.core.cancelling import StopFlag, check_cancelled, stop_flag
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
+from puzzleflow.search.compiling import RandomState, below, compiled, random_state
 from puzzleflow.solvers.base import nearest_allowed
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
-from puzzleflow.solvers.compiled import RandomState, below, compiled, random_state
 
 MAX_TRACE = 200
 
@@ -71,9 +72,11 @@ def tabu_layout(
     for _ in range(num_starts):
         start = nearest_allowed(rng.permutation(grid.num_pieces), allowed)
         piece_at, trace = invert(start), np.empty((MAX_TRACE, grid.num_pieces), dtype=np.int64)
+        budget = num_steps * grid.num_pieces
         cost, num_traced = _search(
-            piece_at, right, down, grid.cols, allowed, num_steps * grid.num_pieces, state, trace
+            stop_flag(), piece_at, right, down, grid.cols, allowed, budget, state, trace
         )
+        check_cancelled()
         found.append((cost, piece_at, trace[:num_traced]))
     found.sort(key=lambda entry: entry[0])
     layouts = [invert(piece_at) for _, piece_at, _ in found]
@@ -146,6 +149,7 @@ def _total(piece_at: IntArray, right: FloatArray, down: FloatArray, cols: int) -
 
 @compiled
 def _search(
+    stop: StopFlag,
     piece_at: IntArray,
     right: FloatArray,
     down: FloatArray,
@@ -166,6 +170,8 @@ def _search(
     trace[0] = piece_at
     num_traced, stale = 1, 0
     for step in range(num_steps):
+        if stop[0]:
+            break
         chosen_a, chosen_b, chosen_delta = -1, -1, np.inf
         for a in range(num - 1):
             first = piece_at[a]

@@ -24,12 +24,13 @@ import httpx2
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.files import read_json, write_json
-from puzzleflow.journal import JournalFile
+from puzzleflow.journal import Journal
+from puzzleflow.lock import locked
 from puzzleflow.pictures import SUFFIXES
 from puzzleflow.sources.diversity import write_diversity
 from puzzleflow.sources.draws import Draws
 from puzzleflow.sources.fetch import BrokenBody, Fetcher, FetchSettings, RequestFailed
-from puzzleflow.sources.ledger import KEPT, Ledger, Outcome
+from puzzleflow.sources.ledger import KEPT, Entry, Ledger, Outcome
 from puzzleflow.sources.met import MET_API, MetClient, MetRecord, is_web_address
 from puzzleflow.sources.metadata import Row, write_metadata
 from puzzleflow.sources.verify import PictureFacts, check_picture
@@ -85,10 +86,9 @@ def collect(
 ) -> Collected:
     """Fill ``out``, or go on filling it. Pictures that are there are not asked for again."""
     _check(settings)
-    with JournalFile(out / "journal.jsonl") as journal:
+    path = out / "journal.jsonl"
+    with locked(out), Journal(path, "collect", settings.identity(), Entry) as journal:
         _agree(out, settings)
-        for leftover in out.glob("*/images/.*.part"):
-            leftover.unlink()
         ledger = Ledger(journal, out)
         collector = _Collector(out, settings, ledger, on_progress)
         try:
@@ -115,15 +115,12 @@ def _check(settings: CollectSettings) -> None:
 
 
 def _agree(out: Path, settings: CollectSettings) -> None:
-    """Refuse to continue a folder that was begun with other settings."""
+    """Refuse to continue a collection that was begun with more pictures."""
     path = out / "collection.json"
     if path.exists():
         before = read_json(path)
         if not isinstance(before, dict) or not isinstance(before.get("num"), int):
             raise FormatError(f"{path}: expected the settings of a collection")
-        for key, value in settings.identity().items():
-            if before.get(key) != value:
-                raise InputError(f"{path}: begun with {key} {before.get(key)!r}, not {value!r}")
         if before["num"] > settings.num:
             raise InputError(f"{path}: begun with {before['num']} pictures a set, not fewer")
     write_json(path, {**settings.identity(), "num": settings.num})

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from puzzleflow.core.errors import FormatError
-from puzzleflow.journal import JournalFile
+from puzzleflow.journal import Journal
 from puzzleflow.sources.met import MetRecord
 from puzzleflow.sources.verify import PictureFacts
 
@@ -30,6 +28,15 @@ class Outcome:
         return self.outcome == KEPT
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One line of the journal: the record of a draw, or its outcome."""
+
+    draw: int
+    record: MetRecord | None = None
+    outcome: Outcome | None = None
+
+
 class Ledger:
     """Records and outcomes by draw; everything written goes to the journal first.
 
@@ -38,34 +45,20 @@ class Ledger:
     asks for them again.
     """
 
-    def __init__(self, journal: JournalFile, folder: Path) -> None:
+    def __init__(self, journal: Journal[Entry], folder: Path) -> None:
         self._journal = journal
         self.records: dict[int, MetRecord] = {}
         self.outcomes: dict[int, Outcome] = {}
         self.held_back: list[Outcome] = []
         for entry in journal.entries:
-            self._replay(entry)
+            if entry.record is not None:
+                self.records[entry.draw] = entry.record
+            if entry.outcome is not None:
+                self.outcomes[entry.draw] = entry.outcome
         for draw, outcome in list(self.outcomes.items()):
             if outcome.is_kept and not (draw in self.records and _is_there(folder, outcome)):
                 del self.outcomes[draw]  # the file was taken away: bring it again
         self.num_kept = sum(outcome.is_kept for outcome in self.outcomes.values())
-
-    def _replay(self, entry: dict[str, Any]) -> None:
-        try:
-            draw = int(entry["draw"])
-            if "record" in entry:
-                self.records[draw] = MetRecord(**entry["record"])
-                return
-            facts = entry["facts"]
-            self.outcomes[draw] = Outcome(
-                draw,
-                int(entry["object_id"]),
-                str(entry["outcome"]),
-                str(entry["file"]),
-                None if facts is None else PictureFacts(**facts),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"{self._journal.path}: not a line of ours ({error})") from error
 
     def known(self, draw: int) -> bool | None:
         """Kept, rejected, or None when it still has to be asked for."""
@@ -74,7 +67,7 @@ class Ledger:
 
     def add_record(self, draw: int, record: MetRecord) -> None:
         self.records[draw] = record
-        self._journal.append({"draw": draw, "record": asdict(record)})
+        self._journal.append(Entry(draw, record=record))
 
     def add_outcome(self, outcome: Outcome) -> None:
         if outcome.is_kept:
@@ -90,7 +83,7 @@ class Ledger:
 
     def _write(self, outcome: Outcome) -> None:
         self.outcomes[outcome.draw] = outcome
-        self._journal.append(asdict(outcome))
+        self._journal.append(Entry(outcome.draw, outcome=outcome))
 
     def kept(self) -> list[Outcome]:
         """Everything kept, in the order of the draws."""

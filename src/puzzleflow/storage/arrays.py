@@ -125,21 +125,3 @@ def write_npy(path: str | Path, array: NDArray[Any]) -> None:
     """``.npy``, atomically."""
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         npy.write_array(stream, array, allow_pickle=False)
-
-
-@contextmanager
-def npy_stream(path: str | Path, shape: tuple[int, ...], dtype: Any) -> Iterator[IO[bytes]]:
-    """A stream for the rows of a large ``.npy`` file; the header is written already.
-
-    The file takes its name only if exactly ``shape`` was written.
-    """
-    dtype = np.dtype(dtype)
-    with atomic_path(path) as temporary:
-        with temporary.open("wb") as stream:
-            header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-            npy.write_array_header_1_0(stream, header)
-            start = stream.tell()
-            yield stream
-            written = stream.tell() - start
-        if written != math.prod(shape) * dtype.itemsize:
-            raise InputError(f"{path}: {written:,} bytes were given for shape {shape} of {dtype}")

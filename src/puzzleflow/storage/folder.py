@@ -1,15 +1,14 @@
-"""A folder of PNG pieces, with or without a ``layout.json``.
+"""A folder of pictures, one for each piece, with or without a ``layout.json``.
 
 One folder is one puzzle; a folder whose sub-folders hold a ``layout.json``
-each is a set of puzzles. Pieces may be RGBA, or RGB where they are opaque
-rectangles; smaller ones are centred on the size of the largest. A
-``layout.json`` without a solver is the truth; one that a solver wrote tells
-the grid and the order of the pieces, never the truth.
+each is a set of puzzles; what ``segment`` wrote is the puzzle of its fragments.
+A ``layout.json`` without a solver is the truth; one that a solver wrote tells
+the grid and the order of the pieces, never the truth. Without one, pictures are
+what people bring: their fragments are cut out as in the workbench.
 """
 
 from __future__ import annotations
 
-import re
 import tempfile
 from functools import lru_cache
 from pathlib import Path
@@ -18,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.canvas import UNPLACED
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputError
+from puzzleflow.core.cells import MAX_PIXELS, equal_cells
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.types import ByteArray, IntArray
-from puzzleflow.pictures import read_picture, write_picture
+from puzzleflow.core.types import IntArray
+from puzzleflow.pictures import SUFFIXES, natural_key, read_picture, write_picture
 from puzzleflow.storage.layout import (
     SavedLayout,
     default_names,
@@ -32,26 +32,27 @@ from puzzleflow.storage.layout import (
 from puzzleflow.storage.source import PuzzleSource
 
 LAYOUT = "layout.json"
-MAX_PUZZLE_PIXELS = 1 << 28
+SEGMENTS, FRAGMENTS = "segments.json", "fragments"  # what ``segment`` writes, side by side
 
 
 class FolderSource(PuzzleSource):
     """One puzzle, or one per sub-folder."""
 
     kind = "folder"
+    looks_like = "a folder of pictures of pieces"
 
     def __init__(
         self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
     ) -> None:
         super().__init__(path, split=split, grid=grid)
-        self.folders = [self.path] if _is_puzzle(self.path) else _puzzle_folders(self.path)
+        self.folders = _puzzle_folders(self.path)
         if not self.folders:
-            raise InputError(f"{self.path}: no PNG pieces in it")
+            raise InputError(f"{self.path}: no pictures of pieces in it")
         self._layouts = lru_cache(maxsize=None)(self._read_layout)
 
     @classmethod
     def recognise(cls, path: Path) -> bool:
-        return path.is_dir() and (_is_puzzle(path) or bool(_puzzle_folders(path)))
+        return path.is_dir() and bool(_puzzle_folders(path))
 
     def _read_layout(self, index: int) -> SavedLayout:
         """The layout of a folder; without a file, sorted pieces on the asked or square grid."""
@@ -95,15 +96,24 @@ class FolderSource(PuzzleSource):
 
     def read(self, index: int) -> Puzzle:
         folder, layout = self.folders[index], self._layouts(index)
-        left = MAX_PUZZLE_PIXELS
+        left = MAX_PIXELS
         pieces = []
         for name in layout.names:
             pieces.append(read_picture(folder / name, "RGBA", max_pixels=left))
             left -= pieces[-1].shape[0] * pieces[-1].shape[1]
-        name = layout.puzzle_id or folder.name
+        with naming(folder):
+            segmented = (folder.resolve().parent / SEGMENTS).is_file()
+            if not segmented and not (folder / LAYOUT).exists():
+                from puzzleflow.segmentation.cut_outs import cut_outs  # loads scikit-image
+
+                pieces = cut_outs(pieces, [str(folder / name) for name in layout.names])
+            cells = equal_cells(pieces)
         return Puzzle(
-            _stacked(pieces, folder), layout.grid, self._truth(index), layout.names, puzzle_id=name
+            cells, layout.grid, self._truth(index), layout.names, puzzle_id=self.puzzle_id(index)
         )
+
+    def puzzle_id(self, index: int) -> str:
+        return self._layouts(index).puzzle_id or self.folders[index].name
 
     def pins(self, index: int) -> dict[int, int]:
         layout = self._layouts(index)
@@ -150,34 +160,22 @@ def write_folder(folder: str | Path, puzzle: Puzzle) -> None:
         raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
 
 
-def _stacked(pieces: list[ByteArray], folder: Path) -> ByteArray:
-    """(N, H, W, 4): every piece centred on the size of the largest, transparent around."""
-    height = max(piece.shape[0] for piece in pieces)
-    width = max(piece.shape[1] for piece in pieces)
-    if len(pieces) * height * width > MAX_PUZZLE_PIXELS:
-        raise FormatError(f"{folder}: {len(pieces)} pieces of {width}x{height} px are too large")
-    stacked = np.zeros((len(pieces), height, width, 4), dtype=np.uint8)
-    for index, piece in enumerate(pieces):
-        top, left = (height - piece.shape[0]) // 2, (width - piece.shape[1]) // 2
-        stacked[index, top : top + piece.shape[0], left : left + piece.shape[1]] = piece
-    return stacked
-
-
 def _pieces(folder: Path) -> list[Path]:
-    """The PNG files of a folder: ``piece_2`` comes before ``piece_10``."""
+    """The pictures in a folder: ``piece_2`` comes before ``piece_10``."""
     try:
-        paths = [p for p in folder.iterdir() if p.suffix.lower() == ".png" and p.name[0] != "."]
+        paths = [p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES and p.name[0] != "."]
     except OSError:
         return []
-    return sorted(paths, key=lambda p: [(len(d), d) for d in re.split(r"(\d+)", p.name)])
+    return sorted(paths, key=lambda path: natural_key(path.name))
 
 
-def _is_puzzle(folder: Path) -> bool:
-    return (folder / LAYOUT).is_file() or bool(_pieces(folder))
-
-
-def _puzzle_folders(folder: Path) -> list[Path]:
+def _puzzle_folders(path: Path) -> list[Path]:
+    """The folders of pieces: what ``segment`` found, the path itself, or folders in it."""
+    if (path / SEGMENTS).is_file() and _pieces(path / FRAGMENTS):
+        return [path / FRAGMENTS]
+    if (path / LAYOUT).is_file() or _pieces(path):
+        return [path]
     try:
-        return sorted(path for path in folder.iterdir() if (path / LAYOUT).is_file())
+        return sorted(folder for folder in path.iterdir() if (folder / LAYOUT).is_file())
     except OSError:
         return []

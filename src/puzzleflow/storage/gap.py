@@ -9,7 +9,7 @@
     reference.h5           'reference' uint8 (M, rows*H, cols*W, 3), ours, optional
 
 The label files and the metadata may be missing. :class:`GapSource` reads,
-:class:`GapWriter` and :func:`write_gap_split` write.
+:func:`write_gap_split` writes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from puzzleflow.core.assignment import as_permutation, as_permutations
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
+from puzzleflow.core.assignment import as_permutation, as_permutations, whole_numbers
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
@@ -36,13 +36,11 @@ from puzzleflow.storage.gap_writer import (
     METADATA,
     PUZZLES,
     REFERENCE,
-    GapWriter,
     write_gap_split,
 )
-from puzzleflow.storage.naming import naming
 from puzzleflow.storage.source import PuzzleSource
 
-__all__ = ["GapSource", "GapWriter", "write_gap_split"]
+__all__ = ["GapSource", "write_gap_split"]
 
 MAX_PUZZLE_BYTES = 1 << 30
 MAX_LABELS = 1 << 27
@@ -60,6 +58,7 @@ class GapSource(PuzzleSource):
     """Puzzles of a GAP folder, or of one HDF5 file given directly."""
 
     kind = "gap"
+    looks_like = "a GAP folder (puzzles.h5)"
 
     def __init__(
         self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
@@ -150,7 +149,10 @@ class GapSource(PuzzleSource):
         if labels is not None:
             with naming(f"{self._labels_path}: puzzle {index}"):
                 truth = as_permutation(labels[index], self._num_pieces)
-        return Puzzle(pieces, self._grid, truth, puzzle_id=f"{self.path.name}/{index}")
+        return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
+
+    def puzzle_id(self, index: int) -> str:
+        return f"{self.path.name}/{index}"
 
     def labels(self) -> NDArray[Any] | None:
         """(M, N) the labels as they are, not yet proven permutations."""
@@ -164,11 +166,10 @@ class GapSource(PuzzleSource):
         shape = (
             (len(self), self._num_pieces, 2) if as_coordinates else (len(self), self._num_pieces)
         )
-        if values.shape != shape or not np.issubdtype(values.dtype, np.integer):
-            raise FormatError(
-                f"{path}: expected whole numbers of shape {shape}, "
-                f"got {values.dtype} of shape {values.shape}"
-            )
+        if values.shape != shape:
+            raise FormatError(f"{path}: expected labels of shape {shape}, got {values.shape}")
+        with naming(path):
+            values = whole_numbers(values)
         if not as_coordinates:
             return values
         outside = (values < 0) | (values >= np.array(self._grid.shape))
@@ -185,10 +186,13 @@ class GapSource(PuzzleSource):
         with naming(self._labels_path):
             return as_permutations(labels, self._num_pieces)
 
-    def coordinates(self) -> NDArray[Any] | None:
-        """(M, N) positions according to labels_coordinates.h5, or None without it."""
-        path = self.folder / COORDINATES
-        return self._read_labels(path) if path.exists() else None
+    def contradictions(self) -> list[str]:
+        path, truths = self.folder / COORDINATES, self.truths()
+        if truths is None or not path.exists():
+            return []
+        if np.array_equal(self._read_labels(path), truths):
+            return []
+        return [f"{COORDINATES} and {INDICES} contradict each other"]
 
     def reference(self, index: int) -> ByteArray:
         """(rows*H, cols*W, 3) the picture before it was broken, where it was kept."""

@@ -1,11 +1,9 @@
-"""Writing GAP folders: the same puzzles give the same bytes, killed on the way or not.
+"""Writing GAP folders: the same puzzles give the same bytes.
 
 One puzzle is one HDF5 chunk, and the bytes of that chunk are made by
-:class:`GapCodec` alone. :class:`GapWriter` appends them to a journal, which
-survives a kill at any moment: on the next start it is cut back to its last
-whole record and work goes on from there. At the end the files are written in
-one pass from the journal; ``puzzles.h5`` takes its name last, so a folder is
-never recognised before it is whole.
+:class:`GapCodec` alone, in any process. The files are written in one pass;
+``puzzles.h5`` takes its name last, so a folder is never recognised before it
+is whole.
 """
 
 from __future__ import annotations
@@ -14,10 +12,9 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import h5py
 import numpy as np
@@ -27,14 +24,12 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.files import atomic_path, write_json
-from puzzleflow.storage.journal import Journal
 
 PUZZLES = "puzzles.h5"
 INDICES = "labels_indices.h5"
 COORDINATES = "labels_coordinates.h5"
 METADATA = "metadata.json"
 REFERENCE = "reference.h5"
-JOURNAL = ".puzzles.journal"
 _PARTS = struct.Struct("<QQ")  # bytes of the pieces, bytes of the reference
 
 
@@ -119,82 +114,19 @@ def write_gap_split(
         payloads: Iterator[bytes] = (codec.encode(puzzle) for puzzle in puzzles)
     else:
         payloads = (codec.encode(p, r) for p, r in zip(puzzles, references, strict=True))
-    _refuse_full(Path(folder))
-    _write_files(Path(folder), payloads, num_puzzles, codec, metadata or {})
+    write_gap_files(Path(folder), payloads, num_puzzles, codec, metadata or {})
 
 
-class GapWriter:
-    """Append puzzles one by one; go on where a killed run stopped.
-
-    ``len(writer)`` says how many puzzles are safe already: continue with that
-    index. ``append`` takes a puzzle, ``append_encoded`` what ``codec.encode``
-    made in a worker. Nothing but the journal exists before :meth:`finish`.
-    """
-
-    def __init__(
-        self,
-        folder: str | Path,
-        grid: Grid,
-        piece_px: int | tuple[int, int],
-        *,
-        compression: str | None = "gzip",
-        compression_level: int = 4,
-        labels: bool = True,
-        reference: bool = False,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.folder = Path(folder)
-        level = _level(compression, compression_level)
-        self.codec = GapCodec(grid, _pair(piece_px), level, labels, reference)
-        self.metadata = dict(metadata or {})
-        if not (self.folder / JOURNAL).exists():
-            _refuse_full(self.folder)
-        settings = {"codec": asdict(self.codec), "metadata": self.metadata}
-        self._journal = Journal(self.folder / JOURNAL, settings)
-        for name in (PUZZLES, INDICES, COORDINATES, METADATA, REFERENCE):
-            for left_over in self.folder.glob(f".{name}.*.part"):
-                left_over.unlink(missing_ok=True)
-
-    def __len__(self) -> int:
-        return len(self._journal)
-
-    def append(self, puzzle: Puzzle, reference: ByteArray | None = None) -> None:
-        """Add one puzzle; it is safe against a kill when this returns."""
-        self.append_encoded(self.codec.encode(puzzle, reference))
-
-    def append_encoded(self, payload: bytes) -> None:
-        """Add what ``codec.encode`` returned."""
-        self._journal.append(payload)
-
-    def finish(self, metadata: Mapping[str, Any] | None = None) -> None:
-        """Write the files of the folder from the journal and remove it."""
-        told = self.metadata | dict(metadata or {})
-        _write_files(self.folder, iter(self._journal), len(self), self.codec, told)
-        self._journal.remove()
-
-    def close(self) -> None:
-        """Let go of the journal; it stays for the next run unless finished."""
-        self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-def _write_files(
+def write_gap_files(
     folder: Path,
     payloads: Iterator[bytes],
     num_puzzles: int,
     codec: GapCodec,
     metadata: Mapping[str, Any],
 ) -> None:
+    """Write what ``codec.encode`` made of ``num_puzzles`` puzzles, holding one at a time."""
+    if (folder / PUZZLES).exists():  # old labels beside new puzzles would lie
+        raise OutputError(f"{folder / PUZZLES} is in the way; choose another folder")
     if num_puzzles < 1:
         raise InputError(f"{folder}: no puzzles to write")
     truths: list[IntArray] = []
@@ -265,12 +197,6 @@ def _metadata(num_puzzles: int, codec: GapCodec) -> dict[str, Any]:
         "compression": None if codec.level is None else "gzip",
         "compression_level": codec.level,
     }
-
-
-def _refuse_full(folder: Path) -> None:
-    """Old labels beside new puzzles would lie, so nothing is overwritten."""
-    if (folder / PUZZLES).exists():
-        raise OutputError(f"{folder / PUZZLES} is in the way; choose another folder")
 
 
 def _pair(piece_px: int | tuple[int, int]) -> tuple[int, int]:

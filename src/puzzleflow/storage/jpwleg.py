@@ -14,22 +14,18 @@ a seed that depends on the puzzle alone, and nothing is given away.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from puzzleflow.core.assignment import invert
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
-from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy, npy_stream
-from puzzleflow.storage.naming import naming
+from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.source import PuzzleSource
 
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
@@ -42,6 +38,7 @@ class JpwlegSource(PuzzleSource):
     """Puzzles of a JPwLEG folder or of one of its image files; pieces are opaque."""
 
     kind = "jpwleg"
+    looks_like = "JPwLEG .npy files"
 
     def __init__(
         self,
@@ -75,6 +72,8 @@ class JpwlegSource(PuzzleSource):
         if self.path.is_file():
             return self.path
         found = _image_files(self.path)
+        if not found:
+            raise InputError(f"{self.path}: no JPwLEG image files (test_img….npy) in it")
         if self.split is None and len(found) > 1:
             raise InputError(f"{self.path} holds the splits {', '.join(found)}: choose one of them")
         self.split = self.split or next(iter(found))
@@ -148,7 +147,10 @@ class JpwlegSource(PuzzleSource):
         if self.centre_free:
             order = self._order(index)
             pieces, truth = pieces[order], None if truth is None else truth[order]
-        return Puzzle(pieces, self._grid, truth, puzzle_id=f"{self.images_path.name}/{index}")
+        return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
+
+    def puzzle_id(self, index: int) -> str:
+        return f"{self.images_path.name}/{index}"
 
     def _order(self, index: int) -> IntArray:
         """(N,) which piece of the file comes where when the centre is free."""
@@ -200,61 +202,6 @@ class JpwlegSource(PuzzleSource):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_images_map": None, "_labels_map": None}
-
-
-def write_jpwleg(
-    folder: str | Path,
-    puzzles: Iterable[Puzzle],
-    num_puzzles: int,
-    grid: Grid,
-    piece_px: int,
-    *,
-    split: str = "test",
-    gap_px: int = 48,
-) -> None:
-    """Write puzzles with truth and opaque pieces as a JPwLEG pair.
-
-    The format demands the centre piece in the centre slot: where it lies
-    elsewhere it changes places with the piece that is there.
-    """
-    if _has_no_centre(grid) or grid.num_pieces == 1:
-        raise NotAGrid(f"JPwLEG needs a centre piece; a {grid} grid has none")
-    prefix = {"val": "valid"}.get(split, split)
-    name = f"{prefix}_{{}}_{gap_px}gap_{grid.rows}{grid.cols}.npy"
-    others = grid.num_pieces - 1
-    shape = (num_puzzles, grid.rows * piece_px, grid.cols * piece_px, 3)
-    with ExitStack() as names:  # left in reverse: the pictures take their name last
-        images = names.enter_context(npy_stream(Path(folder) / name.format("img"), shape, np.uint8))
-        labels = names.enter_context(
-            npy_stream(Path(folder) / name.format("label"), (num_puzzles, others, others), np.bool_)
-        )
-        for puzzle in puzzles:
-            if puzzle.grid != grid or puzzle.piece_px != (piece_px, piece_px):
-                raise InputError(f"puzzle {puzzle.puzzle_id!r} is no {grid} of {piece_px} px")
-            if puzzle.truth is None:
-                raise InputError(f"puzzle {puzzle.puzzle_id!r} has no truth, JPwLEG needs it")
-            if (puzzle.pieces[..., 3] != 255).any():
-                raise InputError(f"puzzle {puzzle.puzzle_id!r}: JPwLEG pieces have no alpha")
-            picture, one_hot = _encode(puzzle)
-            images.write(picture.tobytes())
-            labels.write(one_hot.tobytes())
-
-
-def _encode(puzzle: Puzzle) -> tuple[ByteArray, BoolArray]:
-    """Glued picture (rows*H, cols*W, 3) and labels (N-1, N-1)."""
-    assert puzzle.truth is not None
-    n = puzzle.num_pieces
-    centre = n // 2
-    order = np.arange(n)
-    middle = int(invert(puzzle.truth)[centre])
-    order[[centre, middle]] = middle, centre
-    slots = np.delete(puzzle.truth[order], centre)  # (N-1,)
-    one_hot = np.zeros((n - 1, n - 1), dtype=np.bool_)
-    one_hot[np.arange(n - 1), slots - (slots > centre)] = True
-    rows, cols = puzzle.grid.shape
-    height, width = puzzle.piece_px
-    tiles = puzzle.pieces[order, :, :, :3].reshape(rows, cols, height, width, 3)
-    return tiles.swapaxes(1, 2).reshape(rows * height, cols * width, 3), one_hot
 
 
 def _cut(picture: ByteArray, grid: Grid) -> ByteArray:

@@ -3,7 +3,7 @@
 ::
 
     {"schema": "puzzleflow/layout", "version": 1,
-     "puzzle_id": "…", "solver": "greedy", "seconds": 0.4,
+     "puzzle_id": "…", "solver": "greedy",
      "grid": {"rows": 3, "cols": 3},
      "pieces": [{"name": "a.png", "row": 0, "col": 2, "confidence": 0.9, "pinned": false}, …]}
 
@@ -23,12 +23,11 @@ import numpy as np
 
 from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.canvas import UNPLACED
-from puzzleflow.core.errors import FormatError, NotAGrid, NotAPermutation
+from puzzleflow.core.errors import FormatError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.files import read_json, write_json
-from puzzleflow.storage.naming import naming
 
 SCHEMA = "puzzleflow/layout"
 VERSION = 1
@@ -51,7 +50,6 @@ class SavedLayout:
     confidence: FloatArray | None = None
     pinned: frozenset[int] = frozenset()
     solver: str | None = None
-    seconds: float | None = None
     puzzle_id: str = ""
 
     def __post_init__(self) -> None:
@@ -84,7 +82,6 @@ class SavedLayout:
             solution.confidence,
             pinned,
             solution.solver,
-            solution.seconds,
             puzzle.puzzle_id,
         )
 
@@ -119,7 +116,6 @@ def write_layout(path: str | Path, layout: SavedLayout) -> None:
             "version": VERSION,
             "puzzle_id": layout.puzzle_id,
             "solver": layout.solver,
-            "seconds": layout.seconds,
             "grid": {"rows": layout.grid.rows, "cols": layout.grid.cols},
             "pieces": pieces,
         },
@@ -161,7 +157,7 @@ def _parse(content: Any) -> SavedLayout:
             confidence[piece] = _typed(entry, "confidence", float)
         if entry.get("pinned", False) is True:
             pinned.add(piece)
-    solver, seconds = content.get("solver"), content.get("seconds")
+    solver = content.get("solver")
     return SavedLayout(
         position_of,
         grid,
@@ -169,7 +165,6 @@ def _parse(content: Any) -> SavedLayout:
         None if np.isnan(confidence).all() else confidence,
         frozenset(pinned),
         None if solver is None else _typed(content, "solver", str),
-        None if seconds is None else _typed(content, "seconds", float),
         str(content.get("puzzle_id") or ""),
     )
 

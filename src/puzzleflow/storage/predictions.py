@@ -3,14 +3,15 @@
 ``.npz``  of predict.py: ``predictions`` (M, N) piece → position, with targets
 ``.npy``  of the baselines: (M, N) position → piece, the inverse
 
-What a file is follows from its content, never from its name; inside PuzzleFlow
-everything is piece → position.
+What a file is follows from its content, never from its name, and what its rows
+mean from that unless the reader is told; inside PuzzleFlow everything is
+piece → position.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from puzzleflow.core.assignment import as_permutations, invert_rows
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, UnknownName, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import write_json
@@ -31,9 +32,9 @@ from puzzleflow.storage.arrays import (
     write_npy,
     write_npz,
 )
-from puzzleflow.storage.naming import naming
 
 INFO_FIELDS = ("dataset", "split", "checkpoint", "n_steps", "model_type")
+PIECE_TO_POSITION, POSITION_TO_PIECE = DIRECTIONS = ("piece-to-position", "position-to-piece")
 MAX_VALUES = 1 << 27
 
 
@@ -71,6 +72,10 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.position_of)
 
+    def turned(self) -> Predictions:
+        """The same rows read in the other direction."""
+        return replace(self, position_of=invert_rows(self.position_of))
+
 
 def _checked(rows: ArrayLike, what: str) -> IntArray:
     array = np.asarray(rows)
@@ -82,17 +87,25 @@ def _checked(rows: ArrayLike, what: str) -> IntArray:
         return as_permutations(array, array.shape[1])
 
 
-def read_predictions(path: str | Path) -> Predictions:
-    """Predictions of an official ``.npz`` or of a baseline's ``.npy``."""
+def read_predictions(path: str | Path, *, direction: str | None = None) -> Predictions:
+    """Predictions of an official ``.npz`` or of a baseline's ``.npy``.
+
+    direction  "piece-to-position" or "position-to-piece", for files that do not keep to
+               what their kind stands for
+    """
     path = Path(path)
+    if direction not in (None, *DIRECTIONS):
+        raise UnknownName("direction", direction, DIRECTIONS)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     start = first_bytes(path)
     with naming(path):
         if start.startswith(ZIP_MAGIC):
-            return _from_npz(path)
+            rows = _from_npz(path)
+            return rows.turned() if direction == POSITION_TO_PIECE else rows
         if start.startswith(NPY_MAGIC):
-            return Predictions(invert_rows(_checked(map_npy(path), "predictions")))
+            rows = Predictions(map_npy(path))
+            return rows if direction == PIECE_TO_POSITION else rows.turned()
     raise FormatError(
         f"{path}: expected predictions, an .npz (piece → position) or an .npy (position → piece)"
     )

@@ -1,4 +1,8 @@
-"""What every reader of puzzles offers: a lazy, picklable sequence of puzzles."""
+"""What every reader offers: a lazy, picklable sequence of puzzles or of fragment sets.
+
+A :class:`PuzzleSource` has puzzles on grids. A source whose fragments lie anywhere
+and turned has no puzzles: it is a plain :class:`Source` that :class:`HoldsFragments`.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
 
 
-class PuzzleSource(ABC):
-    """M puzzles somewhere on disk, read one at a time.
+class Source(ABC):
+    """M puzzles or fragment sets somewhere on disk, read one at a time.
 
     A reader is made as ``Reader(path, split=..., grid=...)``. It opens its
     files when they are first needed, lets go of them in :meth:`close`, and may
     be pickled: the copy opens the files again in its own process.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # the name under which the format is registered
+    looks_like: ClassVar[str]  # "a GAP folder (puzzles.h5)": what a user must bring
 
     def __init__(
         self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
@@ -41,6 +47,45 @@ class PuzzleSource(ABC):
         """The splits that ``path`` itself holds side by side; mostly none."""
         return []
 
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def describe(self) -> dict[str, Any]:
+        """Facts for ``inspect`` beyond the common ones; JSON values only."""
+        return {}
+
+    def files(self) -> list[Path]:
+        """The files that hold this source."""
+        return [self.path] if self.path.is_file() else []
+
+    def close(self) -> None:
+        """Let go of open files; the next read opens them again."""
+        return
+
+    def _checked(self, index: int) -> int:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexError(f"{self.path}: no puzzle {index} among {size}")
+        return index % size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r}, split={self.split!r})"
+
+
+class PuzzleSource(Source):
+    """Puzzles on grids."""
+
     @property
     @abstractmethod
     def grid(self) -> Grid | None:
@@ -56,54 +101,36 @@ class PuzzleSource(ABC):
         """(M, N) int64 ``position_of[piece]``; None without truth or with mixed grids."""
 
     @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
     def read(self, index: int) -> Puzzle:
         """Puzzle ``index``, which lies in ``range(len(self))``."""
+
+    def puzzle_id(self, index: int) -> str:
+        """``read(index).puzzle_id``, without reading pixels where the reader can."""
+        return self.read(index).puzzle_id
 
     def pins(self, index: int) -> dict[int, int]:
         """Pieces that the protocol of the source gives away (piece → position)."""
         return {}
 
+    def contradictions(self) -> list[str]:
+        """Where the files of the source say different things; sentences for ``inspect``."""
+        return []
+
     def with_centre_free(self) -> PuzzleSource:
         """The same puzzles without the piece that their protocol gives away."""
         raise InputError(f"{self.path}: no piece is given away in {self.kind} puzzles")
 
-    def describe(self) -> dict[str, Any]:
-        """Facts for ``inspect`` beyond the common ones; JSON values only."""
-        return {}
-
-    def files(self) -> list[Path]:
-        """The files that hold this source."""
-        return [self.path] if self.path.is_file() else []
-
-    def close(self) -> None:
-        """Let go of open files; the next read opens them again."""
-        return
-
     def __getitem__(self, index: int) -> Puzzle:
         return self.read(self._checked(index))
-
-    def _checked(self, index: int) -> int:
-        size = len(self)
-        if not -size <= index < size:
-            raise IndexError(f"{self.path}: no puzzle {index} among {size}")
-        return index % size
 
     def __iter__(self) -> Iterator[Puzzle]:
         return (self.read(index) for index in range(len(self)))
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+@runtime_checkable
+class HoldsFragments(Protocol):
+    """A source of free-form sets: fragments with poses instead of positions."""
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r}, split={self.split!r})"
+    def fragments(self, index: int) -> FragmentSet:
+        """The fragments of set ``index`` with their poses."""
+        ...

@@ -24,16 +24,16 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.models.checkpoint import load_weights, save_weights
-from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.flow_sampler import SamplerConfig
 from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow
 from puzzleflow.solvers.seam_prior import seam_prior
-from puzzleflow.training.flow import FlowBatch, flow_batches, flow_trainer, solve_batch
+from puzzleflow.training.flow import FlowTraining, solve_batch
 from puzzleflow.training.loop import LoopSettings, Trainer
 from puzzleflow.training.progress import training_progress
 from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import Batch, PuzzleStream
+from puzzleflow.training.trainable import batches_of, trainer_of
 
 FULL = "full"
 TIMED_STEPS, WARM_STEPS = 12, 2  # of the run that turns minutes into steps
@@ -180,24 +180,19 @@ class Ablation:
         each_s = (stamps[-1] - stamps[WARM_STEPS - 1]) / (TIMED_STEPS - WARM_STEPS)
         return max(1, round(60 * minutes / each_s))
 
-    def _trainer(
-        self, variant: Variant, settings: LoopSettings, folder: Path
-    ) -> Trainer[FlowBatch]:
-        return flow_trainer(
+    def _trainer(self, variant: Variant, settings: LoopSettings, folder: Path) -> Trainer[Any]:
+        return trainer_of(
+            FlowTraining(vit=self.vit_weights, frozen_encoder=variant.frozen_encoder),
+            replace(self.config, **variant.changes),
             settings,
             folder,
-            replace(self.config, **variant.changes),
-            vit_weights=self.vit_weights,
             initial=self.initial,
-            frozen_encoder=variant.frozen_encoder,
             fabric=self.fabric() if self.fabric else None,
         )
 
-    def _batches(self) -> Callable[[int], Iterable[FlowBatch]]:
-        return flow_batches(
-            self.train, FlowPath(self.config.schedule), self.settings.seed,
-            states=self.states, num_workers=self.num_workers,
-        )  # fmt: skip
+    def _batches(self) -> Callable[[int], Iterable[Any]]:
+        states = FlowTraining(states=self.states)
+        return batches_of(self.train, states, self.config, self.settings, self.num_workers)
 
 
 def layouts(network: PuzzleFlow, batches: Sequence[Batch], variant: Variant) -> IntArray:

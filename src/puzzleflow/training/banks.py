@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,16 @@ import numpy as np
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.files import atomic_path
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
+from puzzleflow.masks import as_grey, each_mask, read_masks, write_masks
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
 NUM_GENERATED = 12_000  # masks drawn from a generator, enough that none grows familiar
 GENERATED_SEED = 10_000_000  # far from the seeds of any data set
+DRAWN_AT_ONCE = 100  # masks between two reports
+
+Report = Callable[[str, int, int], None]  # stage, done, total
 SPLITS = {"train": 0.85, "val": 0.075, "test": 0.075}
 
 
@@ -35,8 +39,8 @@ def picture_split(key: str, seed: int = 0) -> str:
 def split_pictures(folder: str | Path, split: str, seed: int = 0) -> list[Path]:
     """Picture files of ``folder`` that fall into ``split``.
 
-    Where an ``images.csv`` beside or above the folder names the originals, two
-    views of one lamp (names that differ only in the view) stay together.
+    Where an ``images.csv`` beside or above the folder tells that pictures show
+    one object, they stay together.
     """
     folder = Path(folder)
     originals = _originals(folder)
@@ -48,17 +52,22 @@ def split_pictures(folder: str | Path, split: str, seed: int = 0) -> list[Path]:
 
 
 def _originals(folder: Path) -> dict[str, str]:
-    """File → object key: two views of one object share the key."""
+    """File → the key of its split; pictures of one object share the key."""
     for table in (folder / "images.csv", folder.parent / "images.csv"):
         if table.is_file():
             with table.open(newline="", encoding="utf-8") as stream:
-                return {row["file"]: _object_key(row) for row in csv.DictReader(stream)}
+                return {row["file"]: _split_key(row) for row in csv.DictReader(stream)}
     return {}
 
 
-def _object_key(row: dict[str, str]) -> str:
-    number = re.search(r"_(\d+)_[0-9a-f]{8}\.\w+$", row["original"])
-    return f"lamp {number[1]}" if row["kind"] == "lamps" and number else row["file"]
+def _split_key(row: dict[str, str]) -> str:
+    """The column ``object`` where it says anything, else kind and number of a view, else the file.
+
+    ``…_thumbs_12_HASH.jpg`` and ``…_banners_12_HASH.jpg`` are two views of number 12.
+    """
+    view = re.search(r"_(?:thumbs|banners)_(\d+)_[0-9a-f]{8}\.\w+$", row.get("original") or "")
+    seen = f"{row.get('kind', '').removesuffix('s')} {view[1]}" if view else row["file"]
+    return row.get("object") or seen
 
 
 class PictureBank:
@@ -76,15 +85,12 @@ class PictureBank:
         self._length = len(paths)
 
     def _build(self, paths: Sequence[Path], size_px: int) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_suffix(f".{os.getpid()}.part")
-        bank = np.lib.format.open_memmap(
-            partial, mode="w+", dtype=np.uint8, shape=(len(paths), size_px, size_px, 3)
-        )
-        for index, path in enumerate(paths):
-            bank[index] = resize(square_crop(read_picture(path)), size_px, size_px)
-        bank.flush()
-        partial.replace(self.path)
+        shape = (len(paths), size_px, size_px, 3)
+        with atomic_path(self.path) as temporary:
+            bank = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
+            for index, path in enumerate(paths):
+                bank[index] = resize(square_crop(read_picture(path)), size_px, size_px)
+            bank.flush()
 
     def __len__(self) -> int:
         return self._length
@@ -102,13 +108,13 @@ class PictureBank:
 class MaskBank:
     """Masks of several sources, drawn with given shares, flipped and turned at random."""
 
-    def __init__(self, sources: Sequence[tuple[float, ByteArray | BoolArray]]) -> None:
-        """``sources``: (share, masks (K, 128, 128) bool or 0/255) pairs."""
+    def __init__(self, sources: Sequence[tuple[float, BoolArray]]) -> None:
+        """``sources``: (share, masks (K, 128, 128) bool) pairs."""
         if not sources:
             raise InputError("no masks to cut puzzles with")
         shares = np.array([share for share, _ in sources], dtype=float)
         self._shares = shares / shares.sum()
-        self._masks = [_as_bytes(masks) for _, masks in sources]
+        self._masks = [as_grey(masks) for _, masks in sources]
         self._scaled: dict[int, list[ByteArray]] = {}
 
     def draw(self, num_masks: int, size_px: int, rng: np.random.Generator) -> ByteArray:
@@ -126,29 +132,46 @@ class MaskBank:
         )
 
     @classmethod
-    def read(cls, sources: dict[str, float]) -> MaskBank:
-        """From {source: share}; sources as in :func:`read_masks`."""
-        return cls([(share, read_masks(path)) for path, share in sources.items()])
+    def read(
+        cls, sources: dict[str, float], cache: Path, report: Report = lambda *_: None
+    ) -> MaskBank:
+        """From {source: share}; sources as in :func:`draw_or_read`."""
+        return cls([(share, draw_or_read(name, cache, report)) for name, share in sources.items()])
 
 
-def read_masks(path: str | Path) -> ByteArray:
-    """(K, 128, 128) 0/255 from a folder of pictures, a packed ``.npz`` or a generator's name."""
-    if path in list_fragment_generators():
-        seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
-        return _as_bytes(fragment_generator(str(path)).masks(seeds))
-    path = Path(path)
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as archive:
-            bits = np.unpackbits(archive["masks"], axis=1)
-        return _as_bytes(bits.reshape(-1, 128, 128))
-    masks = [resize(read_picture(file, "L"), 128, 128) for file in list_pictures(path)]
-    if not masks:
-        raise InputError(f"{path}: no masks in this folder")
-    return _as_bytes(np.stack(masks) > 127)
+def check_masks(source: str) -> None:
+    """Raise unless :func:`draw_or_read` would find something."""
+    if source not in list_fragment_generators():
+        if not Path(source).exists():
+            known = ", ".join(list_fragment_generators())
+            raise InputError(f"{source}: no masks there, and no generator of this name ({known})")
+        next(each_mask(source))
 
 
-def _as_bytes(masks: ByteArray | BoolArray) -> ByteArray:
-    return np.where(np.asarray(masks, dtype=bool), np.uint8(255), np.uint8(0))
+def draw_or_read(source: str, cache: Path, report: Report = lambda *_: None) -> BoolArray:
+    """(K, 128, 128) masks of a generator, by its name, or of a folder or packed ``.npz``.
+
+    What a generator draws is kept in ``cache``, in a file named after the generator and
+    after the first masks that its weights draw; ``report`` is told how far it is.
+    """
+    if source not in list_fragment_generators():
+        return read_masks(source).masks
+    generator = fragment_generator(source)
+    seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
+    first = generator.masks(seeds[:DRAWN_AT_ONCE])
+    key = hashlib.blake2b(np.packbits(first).tobytes(), digest_size=8).hexdigest()
+    path = cache / f"masks-{source}-{key}-{NUM_GENERATED}-{GENERATED_SEED}.npz"
+
+    def drawn() -> Iterator[BoolArray]:
+        yield first
+        for done in range(DRAWN_AT_ONCE, NUM_GENERATED, DRAWN_AT_ONCE):
+            report(f"masks of {source!r}", done, NUM_GENERATED)
+            yield generator.masks(seeds[done : done + DRAWN_AT_ONCE])
+        report(f"masks of {source!r}", NUM_GENERATED, NUM_GENERATED)
+
+    if not path.exists():
+        write_masks(path, drawn())
+    return read_masks(path).masks
 
 
 def _shrunk(masks: ByteArray, size_px: int) -> ByteArray:

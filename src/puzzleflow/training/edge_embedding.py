@@ -8,56 +8,64 @@ hard one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.edge_embedding import EdgeConfig, EdgeEmbedding, side_distances
-from puzzleflow.training.loop import LoopSettings, Trainer
+from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.objectives import neighbour_targets
-from puzzleflow.training.stream import Batch
+from puzzleflow.training.stream import Batch, StreamConfig
+from puzzleflow.training.trainable import Trainable
 
 MARGIN = 0.2
 SOFTNESS = 0.1  # of the smooth triplet, in units of distance
 AXES = ((Direction.RIGHT, Direction.LEFT), (Direction.DOWN, Direction.UP))
 
 
-def edge_trainer(
-    settings: LoopSettings,
-    folder: str | Path,
-    *,
-    config: EdgeConfig | None = None,
-    hard_from: float = 0.75,
-    validation: Iterable[Batch] | None = None,
-) -> Trainer[Batch]:
-    """A trainer of the side embedding from random weights.
+@dataclass(frozen=True, kw_only=True)
+class EdgeBatch(Batch):
+    """Puzzles, and how soft their triplets are."""
 
-    hard_from   share of the steps after which triplets are hard
-    validation  held-out batches; the score is the share of sides whose true
-                neighbour ranks first, averaged over the grids
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        network = EdgeEmbedding(config)
-    held_out = list(validation or ())
-    first_hard = hard_from * settings.steps
+    softness: float
 
-    def objective(network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        return edge_loss(network, batch, SOFTNESS if batch.number < first_hard else 0.0)
 
-    return Trainer(
-        network,
-        settings,
-        folder,
-        objective=objective,
-        validate=(lambda net: rank_figures(net, held_out)) if held_out else None,
-    )
+@dataclass(frozen=True)
+class EdgeTraining(Trainable):
+    """Train the side embedding of the solver rg-lns: hard triplets, from random weights."""
+
+    name = "edges"
+    presets: ClassVar = {"default": EdgeConfig()}
+    settings = LoopSettings(steps=20_000)
+    keeps_best = False
+    bundled = "rg_lns.safetensors"
+
+    hard_from: Annotated[float, "Share of the run after which triplets are hard."] = 0.75
+
+    def wants(self, config: EdgeConfig) -> StreamConfig:
+        return StreamConfig(
+            piece_px=config.piece_px,
+            grids={"2x2": 0.05, "3x3": 0.5, "4x4": 0.2, "5x5": 0.2, "6x6": 0.05},
+        )
+
+    def network(self, config: EdgeConfig) -> EdgeEmbedding:
+        return EdgeEmbedding(config)
+
+    def prepared(self, batch: Batch, config: EdgeConfig, settings: LoopSettings) -> EdgeBatch:
+        softness = SOFTNESS if batch.number < self.hard_from * settings.steps else 0.0
+        return EdgeBatch(**vars(batch), softness=softness)
+
+    def objective(self, network: nn.Module, batch: EdgeBatch) -> dict[str, Tensor]:
+        return edge_loss(network, batch, batch.softness)
+
+    def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
+        """The score is the share of sides whose true neighbour ranks first."""
+        return rank_figures(network, list(batches))
 
 
 def edge_loss(network: nn.Module, batch: Batch, softness: float) -> dict[str, Tensor]:
@@ -81,12 +89,12 @@ def triplet_loss(distances: Tensor, targets: Tensor, softness: float = 0.0) -> d
     softness   s > 0: s · log(1 + Σ exp((d⁺ − d⁻ + margin) / s)), which is the same as s → 0
     The negatives of a seam are the same side of all other pieces of the puzzle.
     """
-    B, N, _ = distances.shape
-    own = torch.eye(N, dtype=torch.bool)
+    N = distances.shape[1]
+    own = torch.eye(N, dtype=torch.bool, device=distances.device)
     puzzle, first = torch.nonzero(targets < N, as_tuple=True)  # (S,) each, S true seams
     second = targets[puzzle, first]
     true = distances[puzzle, first, second]  # (S,)
-    is_true = torch.zeros(B, N, N, dtype=torch.bool)
+    is_true = torch.zeros_like(distances, dtype=torch.bool)
     is_true[puzzle, first, second] = True
     others = distances.masked_fill(own | is_true, float("inf"))
     losses, hits = [], []
@@ -122,7 +130,7 @@ def neighbour_ranks(network: nn.Module, batches: list[Batch], grid: Grid) -> dic
     first_hits, mutual_hits, seams = 0, 0, 0
     for batch in batches:
         embedded = network(batch.pixels())  # (B, N, 4, E)
-        own = torch.eye(grid.num_pieces, dtype=torch.bool)
+        own = torch.eye(grid.num_pieces, dtype=torch.bool, device=embedded.device)
         for one, other in AXES:
             distances = side_distances(embedded[:, :, one], embedded[:, :, other])
             distances = distances.masked_fill(own, float("inf"))
@@ -138,24 +146,3 @@ def neighbour_ranks(network: nn.Module, batches: list[Batch], grid: Grid) -> dic
         "first": round(first_hits / (2 * seams), 4),
         "mutual": round(mutual_hits / seams, 4),
     }
-
-
-def save_edges(
-    trainer: Trainer[Batch], validation: list[Batch], out: str | Path | None = None
-) -> dict[str, Any]:
-    """Write the run's averaged weights in half precision; returns what the file says of them.
-
-    out  by default ``edges.safetensors`` in the folder of the run
-    """
-    network = EdgeEmbedding(trainer.plain.config)  # type: ignore[arg-type]
-    network.load_state_dict(trainer.weights)
-    described = {
-        "kind": "edges",
-        "network": network.config.to_dict(),
-        "validation": rank_figures(network.eval(), validation) if validation else {},
-        "puzzles_seen": trainer.puzzles_seen,
-        "training_minutes": round(trainer.seconds / 60),
-    }
-    path = trainer.folder / "edges.safetensors" if out is None else out
-    save_weights(path, network.state_dict(), described, dtype="float16")
-    return described

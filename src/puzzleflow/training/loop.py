@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,12 +23,17 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.training.log import RunLog
 from puzzleflow.training.state import (
+    STATE,
     MovingAverage,
-    load_state,
+    has_state,
+    load_newest,
+    not_finite,
     optimizer_tensors,
     prefixed,
     restore_optimizer,
+    save_newest,
     save_state,
     under,
 )
@@ -33,6 +41,8 @@ from puzzleflow.training.state import (
 BatchT = TypeVar("BatchT")
 Figures = dict[str, Any]
 Objective = Callable[[nn.Module, BatchT], dict[str, Tensor]]
+
+FREE_TO_CHANGE = {"save_every", "log_every"}  # settings that change nothing that is learnt
 
 
 @dataclass(frozen=True)
@@ -103,9 +113,12 @@ class _Step(nn.Module):
 class Trainer(Generic[BatchT]):
     """A network, its optimiser and its average; ``fit`` goes on from where they stand.
 
-    folder    holds state.safetensors, best.safetensors, log.jsonl and events
+    folder    holds state.safetensors and the one before it, best.safetensors,
+              log.jsonl and events
     validate  network → figures; "score" among them decides what is best
     fabric    device, precision and processes; by default the plain CPU
+    facts     what else makes the run what it is; a run goes on with the same only
+    Batches are dataclasses; several processes share the rows of their tensors.
     """
 
     def __init__(
@@ -117,11 +130,13 @@ class Trainer(Generic[BatchT]):
         objective: Objective[BatchT],
         validate: Callable[[nn.Module], Figures] | None = None,
         fabric: Fabric | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.settings = settings
         self.folder = Path(folder)
         self.validate = validate
         self.fabric = fabric or Fabric(accelerator="cpu", devices=1)
+        self.facts = dict(facts or {})
         self.plain = network
         optimizer = torch.optim.AdamW(
             _grouped(network, settings), lr=settings.learning_rate, betas=(0.9, 0.999)
@@ -133,16 +148,28 @@ class Trainer(Generic[BatchT]):
         self.seconds = 0.0
         self.best_score = -math.inf
         self.stale = 0  # validations since the best one
-        self._events: Any = None
+        self.sums: dict[str, float] = {}  # of the losses, and of puzzles, since the last validation
+        self.note = ""  # what the user should know about the state that was found
+        self._between_steps = True
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
             self._rng = torch.get_rng_state()
-        if (self.folder / "state.safetensors").exists():
+        if has_state(self.folder):
             self._resume()
 
     def _resume(self) -> None:
-        path = self.folder / "state.safetensors"
-        tensors, values = load_state(path)
+        tensors, values, self.note = load_newest(self.folder)
+        path = self.folder / STATE
+        if "settings" not in values:
+            raise InputError(f"{path}: the state of another kind of training")
+        stored = {**values["settings"], **values.get("facts", {})}
+        asked = json.loads(json.dumps({**self.facts, **asdict(self.settings)}))
+        for name in asked:
+            if name in stored.keys() - FREE_TO_CHANGE and stored[name] != asked[name]:
+                raise InputError(
+                    f"{path}: this run has {name} {stored[name]!r}, not {asked[name]!r}; "
+                    "go on with the same or choose another folder"
+                )
         try:
             self.plain.load_state_dict(under("network", tensors))
         except RuntimeError as error:
@@ -158,10 +185,16 @@ class Trainer(Generic[BatchT]):
         self.seconds = values["seconds"]
         self.best_score = values["best_score"] if values["best_score"] is not None else -math.inf
         self.stale = values["stale"]
+        self.sums = values.get("sums", {})
 
     def save(self) -> None:
-        """Write all that an exact resume needs."""
+        """Write all that an exact resume needs; weights that are not finite are refused."""
         self._rng = torch.get_rng_state()
+        if name := not_finite(self.plain.state_dict()):
+            raise InputError(
+                f"{self.folder}: at step {self.step} {name} is not finite; the state before "
+                "is kept, a lower learning rate may help"
+            )
         if not self.fabric.is_global_zero:
             return
         tensors = {
@@ -176,10 +209,12 @@ class Trainer(Generic[BatchT]):
             "seconds": self.seconds,
             "best_score": self.best_score if math.isfinite(self.best_score) else None,
             "stale": self.stale,
+            "sums": self.sums,
             "settings": asdict(self.settings),
-            "network": _described(self.plain),
+            "facts": self.facts,
+            "network": described_config(getattr(self.plain, "config", None)),
         }
-        save_state(self.folder / "state.safetensors", tensors, values)
+        save_newest(self.folder, tensors, values)
 
     @property
     def weights(self) -> dict[str, Tensor]:
@@ -197,42 +232,53 @@ class Trainer(Generic[BatchT]):
         """Train on ``batches(first_step)`` to step ``until`` (default: the last).
 
         ``minutes`` > 0 ends the session early; patience ends the run for good.
-        An interruption (Ctrl-C) saves first.
+        An interruption (Ctrl-C, SIGTERM) ends it after the step, saved, with KeyboardInterrupt.
         """
         last = self.settings.steps if until is None else min(until, self.settings.steps)
-        if self.step >= last or self._out_of_patience():
+        if self.step >= last or self.out_of_patience:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         torch.set_rng_state(self._rng)
-        self._events = _events(self.folder, self.step) if self.fabric.is_global_zero else None
+        log = RunLog(self.folder, self.step) if self.fabric.is_global_zero else None
         begun = started = time.monotonic()
         try:
-            for batch in batches(self.step):
-                row = self._update(batch)
-                now = time.monotonic()
-                self.seconds, started = self.seconds + now - started, now
-                ends = self.step >= last or 0 < minutes * 60 <= now - begun
-                if self.validate and (self.step % self.settings.validate_every == 0 or ends):
-                    row["val"] = self._validated()
-                    started = time.monotonic()
-                if self.step % self.settings.save_every == 0 or ends or "val" in row:
-                    self.save()
-                self._log(row, report)
-                if ends or self._out_of_patience():
-                    return
+            with _interruptions() as interruptions:
+                for batch in batches(self.step):
+                    self._between_steps = False
+                    row = self._update(batch)
+                    self._between_steps = True
+                    now = time.monotonic()
+                    self.seconds, started = self.seconds + now - started, now
+                    ends = self.step >= last or 0 < minutes * 60 <= now - begun
+                    if self.validate and (self.step % self.settings.validate_every == 0 or ends):
+                        row |= self._validated()
+                        started = time.monotonic()
+                    if self.step % self.settings.save_every == 0 or ends or "val" in row:
+                        self.save()
+                    if log and (self.step % self.settings.log_every == 0 or "val" in row):
+                        log.write(row)
+                    if log and report:
+                        with torch.random.fork_rng(devices=[]):  # its draws must not matter
+                            report(row)
+                    if ends or self.out_of_patience:
+                        return
+                    if interruptions:
+                        raise KeyboardInterrupt
         except KeyboardInterrupt:
-            self.save()
+            if self._between_steps:  # else the last state on disk is the last whole one
+                self.save()
             raise
         finally:
-            if self._events:
-                self._events.close()
+            if log:
+                log.close()
 
     def _update(self, batch: BatchT) -> Figures:
         rate = self.settings.rate_at(self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self._losses.train()
-        terms = self._losses(lambda: batch)
+        mine = self._share(batch)
+        terms = self._losses(lambda: mine)
         self.optimizer.zero_grad(set_to_none=True)
         self.fabric.backward(terms["loss"])
         if self.settings.clip:
@@ -243,17 +289,28 @@ class Trainer(Generic[BatchT]):
         self.step += 1
         if self.average is not None:
             self.average.update(self.plain, self.step)
-        self.puzzles_seen += len(batch) * self.fabric.world_size  # type: ignore[arg-type]
+        puzzles = len(batch)  # type: ignore[arg-type]
+        self.puzzles_seen += puzzles
+        losses = {name: float(term.detach()) for name, term in terms.items()}
+        for name, value in {**losses, "puzzles": 1}.items():
+            self.sums[name] = self.sums.get(name, 0.0) + puzzles * value
         row: Figures = {
             "step": self.step,
             "puzzles": self.puzzles_seen,
             "minutes": round(self.seconds / 60, 2),
             "rate": rate,
         }
-        return row | {name: round(float(term.detach()), 5) for name, term in terms.items()}
+        return row | {name: round(value, 5) for name, value in losses.items()}
+
+    def _share(self, batch: BatchT) -> BatchT:
+        """The rows of this process on its device."""
+        rank, size = self.fabric.global_rank, self.fabric.world_size
+        if len(batch) < size:  # type: ignore[arg-type]
+            raise InputError(f"a batch of {len(batch)} cannot be shared by {size} processes")  # type: ignore[arg-type]
+        return with_tensors(batch, lambda tensor: tensor[rank::size].to(self.fabric.device))
 
     def _validated(self) -> Figures:
-        """Figures of the averaged weights; the best so far are kept."""
+        """Figures of the averaged weights and mean losses since before; the best are kept."""
         assert self.validate is not None
         kept = {name: tensor.clone() for name, tensor in self.plain.state_dict().items()}
         with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -269,46 +326,50 @@ class Trainer(Generic[BatchT]):
                 save_state(self.folder / "best.safetensors", self.weights, best)
         elif score is not None:
             self.stale += 1
-        return figures
+        puzzles = self.sums.pop("puzzles", 1.0)
+        means = {name: round(value / puzzles, 5) for name, value in self.sums.items()}
+        self.sums = {}
+        return {"train": means, "val": figures}
 
-    def _out_of_patience(self) -> bool:
+    @property
+    def out_of_patience(self) -> bool:
+        """Whether validation has not improved for as long as the settings allow."""
         return 0 < self.settings.patience <= self.stale
 
-    def _log(self, row: Figures, report: Callable[[Figures], None] | None) -> None:
-        if not self.fabric.is_global_zero:
-            return
-        if report:
-            report(row)
-        if self.step % self.settings.log_every == 0 or "val" in row:
-            with (self.folder / "log.jsonl").open("a") as log:
-                log.write(json.dumps(row) + "\n")
-            for name, value in _flat(row) if self._events else ():
-                self._events.add_scalar(name, value, self.step)
+
+def with_tensors(batch: BatchT, change: Callable[[Tensor], Tensor]) -> BatchT:
+    """The dataclass with every tensor changed."""
+    values = {field.name: getattr(batch, field.name) for field in fields(batch)}  # type: ignore[arg-type]
+    tensors = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
+    return replace(batch, **tensors)  # type: ignore[type-var]
 
 
-def _described(network: nn.Module) -> dict[str, Any]:
-    """The configuration of a network that carries one."""
-    config: Any = getattr(network, "config", None)
-    return dict(config.to_dict()) if config is not None else {}
+def described_config(config: Any) -> dict[str, Any]:
+    """The configuration of a network as JSON, however it says it."""
+    if hasattr(config, "to_dict"):
+        return dict(config.to_dict())
+    return asdict(config) if config is not None else {}
 
 
-def _events(folder: Path, step: int) -> Any:
-    """A TensorBoard writer that goes on at ``step``, or None where it is not installed."""
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """A list that grows with the first Ctrl-C or SIGTERM; the second raises at once."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def handle(number: int, _: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
-    return SummaryWriter(str(folder / "events"), purge_step=step)
-
-
-def _flat(row: Figures, prefix: str = "") -> list[tuple[str, float]]:
-    flat: list[tuple[str, float]] = []
-    for name, value in row.items():
-        if isinstance(value, dict):
-            flat += _flat(value, f"{prefix}{name}/")
-        elif isinstance(value, int | float):
-            flat.append((prefix + name, float(value)))
-    return flat
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _grouped(network: nn.Module, settings: LoopSettings) -> list[dict[str, Any]]:

@@ -12,13 +12,13 @@ from puzzleflow.models.relational import Relations
 
 def neighbour_targets(position_of: Tensor, grid: Grid, direction: Direction) -> Tensor:
     """(B, N) piece → the piece in ``direction`` of it, or N where the frame is."""
-    B, N = position_of.shape
+    (B, N), device = position_of.shape, position_of.device
     piece_at = torch.empty_like(position_of)
-    piece_at.scatter_(1, position_of, torch.arange(N).expand(B, N))
-    towards = torch.full((N,), N, dtype=torch.long)  # position → neighbouring position
-    pairs = torch.from_numpy(grid.neighbours(direction).copy())
+    piece_at.scatter_(1, position_of, torch.arange(N, device=device).expand(B, N))
+    towards = torch.full((N,), N, device=device)  # position → neighbouring position
+    pairs = torch.from_numpy(grid.neighbours(direction).copy()).to(device)
     towards[pairs[:, 0]] = pairs[:, 1]
-    padded = torch.cat([piece_at, torch.full((B, 1), N)], dim=1)  # (B, N + 1)
+    padded = torch.cat([piece_at, piece_at.new_full((B, 1), N)], dim=1)  # (B, N + 1)
     return padded.gather(1, towards[position_of])
 
 

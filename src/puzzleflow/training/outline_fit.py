@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
+from sklearn.mixture import GaussianMixture
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.rng import child_rng
+from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray
 from puzzleflow.files import write_json
 from puzzleflow.generation.fidelity import compare
@@ -34,7 +35,6 @@ from puzzleflow.generation.outline_model import (
     to_harmonics,
 )
 from puzzleflow.generation.outlines import POINTS, curve_of, mask_of
-from puzzleflow.training.gaussian_mixture import fit_mixture
 from puzzleflow.training.mask_split import split_masks
 from puzzleflow.training.thinning_fit import fit_thinning
 
@@ -98,10 +98,27 @@ def fit_outlines(
     model, roughness = fit_roughness(harmonics, settings)
     report("roughness fitted")
     points = np.concatenate([coarse_vector(harmonics), roughness], axis=1)  # (N, D)
-    mixture = fit_mixture(points, settings.num_parts, child_rng(settings.seed, "mixture"))
-    model = replace(model, weights=mixture.weights, means=mixture.means, factors=mixture.factors)
+    weights, means, factors = fit_mixture(points, settings.num_parts, settings.seed)
+    model = replace(model, weights=weights, means=means, factors=factors)
     report("coarse shapes fitted")
     return calibrate(model, feature_table(masks), settings, report)
+
+
+def fit_mixture(
+    points: Floats, num_parts: int, seed: int, *, ridge: float = 0.02
+) -> tuple[Floats, Floats, Floats]:
+    """Weights (J,), means (J, D) and lower Cholesky factors (J, D, D) of J full Gaussians.
+
+    ridge  is added to each variance, in units of the whole's
+    """
+    if len(points) < num_parts * 2:
+        raise InputError(f"{len(points)} points are too few for {num_parts} Gaussians")
+    shift, scale = points.mean(axis=0), points.std(axis=0) + 1e-12
+    random_state = child_seed(seed, "mixture") % 2**32  # all that scikit-learn takes
+    fitted = GaussianMixture(num_parts, reg_covar=ridge, max_iter=500, random_state=random_state)
+    fitted.fit((points - shift) / scale)
+    factors = scale[:, None] * np.linalg.cholesky(fitted.covariances_)
+    return fitted.weights_, shift + scale * fitted.means_, factors
 
 
 def turned_curves(masks: BoolArray) -> Floats:

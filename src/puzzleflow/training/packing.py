@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.rng import child_rng, child_seed
+from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import IntArray
-from puzzleflow.generation.builder import build_puzzle, draw_positions
+from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
@@ -25,26 +27,18 @@ from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
 from puzzleflow.training.calibration import fit_weights
 from puzzleflow.training.state import load_state, under
 
-PIECE_PX = 128
-
 
 def cut_puzzles(
     pictures: Sequence[Path], grid: Grid, erosion: str, seed: int, num_puzzles: int
 ) -> list[Puzzle]:
     """One puzzle a picture, cut as a GAP data set is; pictures repeat if they must."""
+    if not pictures:
+        raise InputError("no pictures to cut puzzles from")
     model = erosion_model(erosion)
-    puzzles = []
-    for index in range(num_puzzles):
-        seeds = [child_seed(seed, "mask", index, cell) >> 1 for cell in range(grid.num_pieces)]
-        puzzles.append(
-            build_puzzle(
-                read_picture(pictures[index % len(pictures)]),
-                grid,
-                model.masks(seeds, PIECE_PX, PIECE_PX),
-                draw_positions(child_rng(seed, "order", index), grid.num_pieces),
-            )
-        )
-    return puzzles
+    return [
+        cut_puzzle(read_picture(path), grid, model, child_seed(seed, "puzzle", index))
+        for index, path in enumerate(islice(cycle(pictures), num_puzzles))
+    ]
 
 
 def solved(

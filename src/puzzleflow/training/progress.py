@@ -1,7 +1,9 @@
-"""A progress bar with rate and remaining time for training loops."""
+"""How far a training is: a bar with remaining time, or plain lines."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,12 +18,28 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+PLAIN_STEPS, PLAIN_S = 50, 30.0  # a line after so many steps or seconds, without a terminal
+DRAWING_S = 5.0
+
+
+def drawing_progress() -> Callable[[str, int, int], None]:
+    """A callback (what, done, total) that prints a line on stderr every few seconds."""
+    shown = time.monotonic()
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal shown
+        if done == total or time.monotonic() - shown >= DRAWING_S:
+            shown = time.monotonic()
+            print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+
+    return show
+
 
 @contextmanager
 def training_progress(first: int, last: int) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Yields a callback for one log row per step; validations are printed above the bar.
 
-    Without a terminal one line is printed every 50 steps instead.
+    Without a terminal a line is printed now and then instead.
     """
     console = Console(stderr=True)
     with Progress(
@@ -35,12 +53,16 @@ def training_progress(first: int, last: int) -> Iterator[Callable[[dict[str, Any
         disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task("training", total=last, completed=first, note="")
+        shown = time.monotonic()
 
         def show(row: dict[str, Any]) -> None:
+            nonlocal shown
             bar.update(task, completed=row["step"], note=f"loss {row['loss']:.3f}")
+            due = row["step"] % PLAIN_STEPS == 0 or time.monotonic() - shown >= PLAIN_S
             if "val" in row:
                 bar.console.print(f"step {row['step']}: {row['val']}")
-            elif not console.is_terminal and row["step"] % 50 == 0:
-                print(f"step {row['step']} loss {row['loss']:.3f}", flush=True)
+            elif not console.is_terminal and due:
+                shown = time.monotonic()
+                console.print(f"step {row['step']} of {last}: loss {row['loss']:.3f}")
 
         yield show

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -12,55 +13,43 @@ from torch import Tensor, nn
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
-from puzzleflow.training.loop import LoopSettings, Trainer
 from puzzleflow.training.objectives import neighbour_targets, relational_loss
-from puzzleflow.training.stream import Batch, PuzzleStream, stream_loader
+from puzzleflow.training.stream import Batch, StreamConfig
+from puzzleflow.training.trainable import Trainable
 
 
-def relational_trainer(
-    settings: LoopSettings,
-    folder: str | Path,
-    *,
-    config: RelationalConfig | None = None,
-    initial: str | Path | None = None,
-    validation: Iterable[Batch] | None = None,
-) -> Trainer[Batch]:
-    """A trainer of the relational network, from ``initial`` weights if given.
+@dataclass(frozen=True)
+class RelationalTraining(Trainable):
+    """Train the relational network."""
 
-    validation  held-out batches; the score is minus their mean loss over the grids
-    """
-    weights: dict[str, Tensor] = {}
-    if initial is not None:
-        weights, described = load_weights(initial)
-        config = RelationalConfig.from_dict(described["network"])
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        network = RelationalNet(config)
-    if weights:
-        restore(network, weights, str(initial))
-    held_out = list(validation or ())
-    return Trainer(
-        network,
-        settings,
-        folder,
-        objective=_objective,
-        validate=(lambda net: _by_grid(net, held_out)) if held_out else None,
-    )
+    name = "relational"
+    presets: ClassVar = {"default": RelationalConfig()}
+    keeps_best = False
+    bundled = "relational.safetensors"
 
+    def wants(self, config: RelationalConfig) -> StreamConfig:
+        return StreamConfig(
+            piece_px=config.piece_px,
+            grids={"2x2": 0.05, "3x3": 0.5, "4x4": 0.2, "5x5": 0.2, "6x6": 0.05},
+            with_prior=True,
+        )
 
-def batches_of(stream: PuzzleStream, num_workers: int = 0) -> Callable[[int], Iterable[Batch]]:
-    """The stream as the trainer wants it: batches from any step on."""
+    def network(self, config: RelationalConfig) -> RelationalNet:
+        return RelationalNet(config)
 
-    def batches(first: int) -> Iterable[Batch]:
-        stream.first_batch = first
-        return stream_loader(stream, num_workers)
+    def started_from(self, config: RelationalConfig, path: Path) -> nn.Module:
+        """A network as large as the one of the file."""
+        weights, described = load_weights(path)
+        network = RelationalNet(RelationalConfig.from_dict(described["network"]))
+        return restore(network, weights, path)
 
-    return batches
+    def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        in_context, isolated = network(batch.pixels(), batch.prior, batch.grid)
+        return relational_loss(in_context, isolated, batch.position_of, batch.grid)
 
-
-def _objective(network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-    in_context, isolated = network(batch.pixels(), batch.prior, batch.grid)
-    return relational_loss(in_context, isolated, batch.position_of, batch.grid)
+    def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
+        """By grid; the score is minus the mean loss over the grids."""
+        return _by_grid(network, list(batches))
 
 
 def _by_grid(network: nn.Module, batches: list[Batch]) -> dict[str, Any]:

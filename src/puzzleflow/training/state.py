@@ -1,10 +1,12 @@
 """Training state on disk: everything that an exact resume needs, without a pickle.
 
-Tensors live in one safetensors file; numbers and settings in its metadata.
+Tensors live in one safetensors file; numbers, settings and a checksum of it all in
+its metadata. Two states of a run are kept: the newest and the one before it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -17,24 +19,78 @@ from torch import Tensor, nn
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.files import atomic_path
 
+STATE = "state.safetensors"
+PREVIOUS = "state.previous.safetensors"
+DAMAGED = "state.damaged.safetensors"
+
 
 def save_state(path: str | Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
     """Write ``tensors`` and JSON-able ``values`` atomically."""
     whole = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+    text = json.dumps(values)
     with atomic_path(path) as temporary:
-        save_file(whole, temporary, metadata={"values": json.dumps(values)})
+        save_file(whole, temporary, metadata={"values": text, "checksum": _checksum(whole, text)})
 
 
 def load_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What :func:`save_state` wrote."""
+    """What :func:`save_state` wrote; damage and numbers that are not finite are refused."""
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file")
     try:
         with safe_open(path, framework="pt") as archive:
-            values = json.loads((archive.metadata() or {})["values"])
-            return {name: archive.get_tensor(name) for name in archive.keys()}, values  # noqa: SIM118
+            metadata = archive.metadata() or {}
+            values = json.loads(metadata["values"])
+            tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118
+            checksum = metadata.get("checksum")  # states before 2026-11-16 have none
+            if checksum and checksum != _checksum(tensors, metadata["values"]):
+                raise ValueError("its checksum is wrong")
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise FormatError(f"{path}: expected a training state ({error})") from error
+    if name := not_finite(tensors):
+        raise FormatError(f"{path}: {name} is not finite")
+    return tensors, values
+
+
+def save_newest(folder: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+    """Write the newest state of a run; the one that was newest becomes the previous."""
+    if (folder / STATE).exists():
+        (folder / STATE).replace(folder / PREVIOUS)
+    save_state(folder / STATE, tensors, values)
+
+
+def load_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], str]:
+    """The newest good state of a run, and a sentence if that is not the newest one.
+
+    A newest state that is damaged or not finite is set aside under another name.
+    """
+    try:
+        return *load_state(folder / STATE), ""
+    except InputError as error:
+        if not (folder / PREVIOUS).exists():
+            raise
+        tensors, values = load_state(folder / PREVIOUS)
+        if (folder / STATE).exists():
+            (folder / STATE).replace(folder / DAMAGED)
+        return tensors, values, f"{error}; goes on from {PREVIOUS}, step {values.get('step')}"
+
+
+def has_state(folder: Path) -> bool:
+    """Whether a run in ``folder`` has begun."""
+    return any((folder / name).exists() for name in (STATE, PREVIOUS))
+
+
+def not_finite(tensors: dict[str, Tensor]) -> str | None:
+    """The first tensor that holds an infinity or no number."""
+    floats = ((name, t) for name, t in tensors.items() if t.is_floating_point())
+    return next((name for name, tensor in floats if not tensor.isfinite().all()), None)
+
+
+def _checksum(tensors: dict[str, Tensor], values: str) -> str:
+    digest = hashlib.blake2b(values.encode(), digest_size=16)
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

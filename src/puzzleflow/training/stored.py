@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -10,10 +11,30 @@ import torch
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
+from puzzleflow.formats.open import FORMATS, LAST, SPLITS, open_puzzles
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.stream import Batch, NumberedBatches
+
+
+def is_stored(path: Path) -> bool:
+    """Puzzles on disk, not a folder of pictures: a folder of PNGs needs a layout to be pieces."""
+    if path.is_file():
+        return True
+    folders = [path, *(path / name for spellings in SPLITS.values() for name in spellings)]
+    kinds = [FORMATS.load(name) for name in FORMATS.names() if name != LAST]
+    return any(kind.recognise(folder) for folder in folders for kind in kinds) or any(
+        next(folder.glob(pattern), None) is not None
+        for folder in folders
+        for pattern in ("layout.json", "*/layout.json")
+    )
+
+
+def open_split(path: Path, split: str) -> PuzzleSource:
+    """Stored puzzles; the piece that a protocol gives away is shuffled like the others."""
+    source = open_puzzles(path, split=split)
+    return source.with_centre_free() if source.kind == "jpwleg" else source
 
 
 class StoredBatches(NumberedBatches):

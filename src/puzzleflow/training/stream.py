@@ -6,6 +6,7 @@ anywhere: training resumes exactly, and workers share the work without overlap.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -219,10 +220,13 @@ def stream_loader(stream: NumberedBatches, num_workers: int = 0) -> DataLoader[B
         batch_size=None,
         num_workers=num_workers,
         prefetch_factor=4 if num_workers else None,
-        worker_init_fn=_one_thread if num_workers else None,
+        worker_init_fn=_quiet_worker if num_workers else None,
         generator=torch.Generator(),  # a loader must not draw from the training's own numbers
     )
 
 
-def _one_thread(_: int) -> None:
+def _quiet_worker(_: int) -> None:
+    """One thread; what interrupts the training ends it first, then it ends its workers."""
     torch.set_num_threads(1)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

@@ -1,14 +1,14 @@
-"""Fit the thinning of drawn masks: logistic regression by Newton steps."""
+"""Fit the thinning of drawn masks: logistic regression, real against drawn."""
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.quick_geometry import edge_features, size_features
 from puzzleflow.generation.thinning import Floats, Ratio, Thinning, terms
 
-NEWTON_STEPS = 25
 RIDGE = 1e-2
 KEEP_ALL_ABOVE = 88  # per cent of drawn masks whose ratio lies below the level
 
@@ -31,13 +31,9 @@ def fit_ratio(real: Floats, drawn: Floats) -> Ratio:
     labels = np.concatenate([np.ones(len(real)), np.zeros(len(drawn))])
     # both groups count alike, so that the logit is the log ratio of densities
     counts = np.where(labels == 1, 0.5 / len(real), 0.5 / len(drawn)) * len(labels)
-    weights = np.zeros(inputs.shape[1])
-    penalty = RIDGE * len(labels) * np.eye(len(weights)) / 100
-    for _ in range(NEWTON_STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(inputs @ weights, -30, 30)))
-        slope = inputs.T @ (counts * (labels - chance)) - penalty @ weights
-        bend = (inputs * (counts * chance * (1 - chance))[:, None]).T @ inputs + penalty
-        weights = weights + np.linalg.solve(bend, slope)
+    ridge = RIDGE * len(labels) / 100
+    regression = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-8, max_iter=1000)
+    weights = regression.fit(inputs, labels, sample_weight=counts).coef_[0]
     fitted = Ratio(shift, scale, weights, 0.0)
     level = float(np.percentile(fitted.log_ratio(drawn), KEEP_ALL_ABOVE))
     return Ratio(shift, scale, weights, level)

@@ -18,7 +18,7 @@ import zipfile
 import numpy as np
 from pydantic import ValidationError
 
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import read_picture
@@ -111,9 +111,8 @@ class _Reader:
 
     def picture(self, name: str, mode: str, max_pixels: int) -> ByteArray:
         content = self.read(name, self.limits.max_file_bytes)
-        if not content.startswith(b"\x89PNG"):
-            raise FormatError(f"{name[:80]} inside the file is no PNG")
-        return read_picture(content, mode, max_pixels=max_pixels)
+        with naming(name[:80]):
+            return read_picture(content, mode, max_pixels=max_pixels)
 
     def piece(self, name: str, quarter_turns: int) -> Piece:
         upright = self.picture(f"pieces/{name}", "RGBA", max(self.left_px, 0))

@@ -47,7 +47,6 @@ def saved_layout(workbench: Workbench) -> SavedLayout:
         now.confidence(),
         now.pinned,
         now.answer.solver if now.answer is not None else BY_HAND,
-        now.answer.seconds if now.answer is not None else None,
         workbench.title,
     )
 

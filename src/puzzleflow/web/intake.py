@@ -5,32 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray
-from puzzleflow.generation.builder import build_puzzle, draw_positions
-from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.recipe import mask_seed
-from puzzleflow.pictures import read_picture
+from puzzleflow.generation.builder import cut_puzzle
+from puzzleflow.pictures import natural_key, read_picture
 from puzzleflow.web.errors import TooMuch
 from puzzleflow.web.limits import Limits
-from puzzleflow.web.photo import on_plain_ground
-from puzzleflow.web.pieces import Piece, natural_order, plain_names
+from puzzleflow.web.pieces import Piece, plain_names
 
-SIGNATURES: tuple[tuple[str, int, bytes], ...] = (
-    ("PNG", 0, b"\x89PNG\r\n\x1a\n"),
-    ("JPEG", 0, b"\xff\xd8\xff"),
-    ("WebP", 8, b"WEBP"),
-    ("TIFF", 0, b"II*\0"),
-    ("TIFF", 0, b"MM\0*"),
-    ("BMP", 0, b"BM"),
-    ("GIF", 0, b"GIF8"),
-    ("ZIP", 0, b"PK\x03\x04"),
-)
 EROSIONS = {
     "vae": "Worn all around, like real fragments",
     "linear": "Straight gaps of uneven width",
@@ -48,21 +32,9 @@ class Upload:
     content: bytes
 
 
-def sniff(content: bytes) -> str | None:
-    """What the first bytes say: "PNG", "JPEG", …, "ZIP"; None for everything else."""
-    for kind, offset, signature in SIGNATURES:
-        if content[offset : offset + len(signature)] == signature:
-            return kind
-    return None
-
-
 def read_upload(upload: Upload, limits: Limits) -> ByteArray:
     """(H, W, 4) uint8 of a picture file within the limits."""
-    shown = upload.name[:80] or "the file"
-    kind = sniff(upload.content)
-    if kind is None or kind == "ZIP":
-        raise FormatError(f"{shown}: not a picture (PNG, JPEG, WebP, TIFF, BMP or GIF expected)")
-    with naming(shown):
+    with naming(upload.name[:80] or "the file"):
         pixels = read_picture(upload.content, "RGBA", max_pixels=limits.max_pixels)
         if min(pixels.shape[:2]) < LEAST_SIDE_PX:
             raise FormatError(f"fewer than {LEAST_SIDE_PX} pixels a side")
@@ -70,33 +42,22 @@ def read_upload(upload: Upload, limits: Limits) -> ByteArray:
 
 
 def fragments_of(uploads: Sequence[Upload], limits: Limits) -> list[Piece]:
-    """One piece per picture: its alpha, or what lies on a plain ground, or all of it."""
+    """One piece per picture, in natural order."""
+    from puzzleflow.segmentation.cut_outs import cut_outs  # loads scipy and scikit-image
+
     if len(uploads) > limits.max_pieces:
         raise TooMuch(f"{len(uploads)} pictures; at most {limits.max_pieces} pieces are possible")
-    uploads = [uploads[index] for index in natural_order([upload.name for upload in uploads])]
-    names = plain_names([upload.name for upload in uploads])
+    uploads = sorted(uploads, key=lambda upload: natural_key(upload.name))
     pictures: list[ByteArray] = []
     left = limits.max_total_pixels
     for upload in uploads:
-        pixels = read_upload(upload, limits)
-        left -= pixels.shape[0] * pixels.shape[1]
+        pictures.append(read_upload(upload, limits))
+        left -= pictures[-1].shape[0] * pictures[-1].shape[1]
         if left < 0:
             raise TooMuch(f"all pictures together exceed {limits.max_total_pixels:,} pixels")
-        if pixels[..., 3].max() <= 127:
-            raise FormatError(f"{upload.name[:80]}: the picture is transparent all over")
-        pictures.append(pixels)
-    opaque = [index for index, pixels in enumerate(pictures) if pixels[..., 3].min() == 255]
-    found = on_plain_ground([pictures[index] for index in opaque])
-    for index, fragment in zip(opaque, found, strict=True):
-        pictures[index] = fragment
-    return [Piece(name, cropped(pixels)) for name, pixels in zip(names, pictures, strict=True)]
-
-
-def cropped(pixels: ByteArray) -> ByteArray:
-    """(h, w, 4) without the empty rows and columns around the material."""
-    mask = pixels[..., 3] > 0
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return pixels[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    found = cut_outs(pictures, [upload.name[:80] for upload in uploads])
+    names = plain_names([upload.name for upload in uploads])
+    return [Piece(name, pixels) for name, pixels in zip(names, found, strict=True)]
 
 
 def cut(picture: ByteArray, grid: Grid, erosion: str, seed: int, limits: Limits) -> Puzzle:
@@ -108,10 +69,4 @@ def cut(picture: ByteArray, grid: Grid, erosion: str, seed: int, limits: Limits)
     side = min(picture.shape[0] // grid.rows, picture.shape[1] // grid.cols, LARGEST_PIECE_PX)
     if side < LEAST_PIECE_PX:
         raise InputError(f"the picture is too small for {grid} pieces")
-    seeds = [mask_seed(seed, position) for position in range(grid.num_pieces)]
-    return build_puzzle(
-        picture,
-        grid,
-        erosion_model(erosion).masks(seeds, side, side),
-        draw_positions(child_rng(seed, "permutation"), grid.num_pieces),
-    )
+    return cut_puzzle(picture, grid, erosion, seed, piece_px=side)

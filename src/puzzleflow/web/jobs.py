@@ -1,21 +1,21 @@
 """Work outside the event loop: each job a thread, a few at a time, told and cancelled.
 
 Cancelling ends a job at once for everybody who looks: its place goes to the
-next one, and what its thread still finds is thrown away. The thread itself is
-told by an exception, which reaches any Python code, plugins included, but not
-the middle of a compiled loop: until that returns the thread is abandoned.
-Abandoned threads are few: beyond a number no job is accepted.
+next one, and what its thread still finds is thrown away. The thread itself ends
+where its solver next looks at the job's token (``core/cancelling.py``). A plugin
+that never looks is abandoned until it returns. Abandoned threads are few: beyond
+a number no job is accepted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Literal
 
+from puzzleflow.core.cancelling import Cancelled, CancelToken, cancelled_by
 from puzzleflow.core.errors import PuzzleFlowError
 
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -27,10 +27,6 @@ class Busy(PuzzleFlowError):
     """Too much work is under way to accept more."""
 
 
-class Cancelled(Exception):
-    """Raised inside a job that nobody waits for any more."""
-
-
 class Job:
     """One piece of work; ``changes`` counts everything that happens to it."""
 
@@ -40,7 +36,7 @@ class Job:
         self.fraction: float | None = None
         self.changes = 0
         self._lock = threading.Lock()
-        self._worker: int | None = None  # the thread that works, while it does
+        self.token = CancelToken()
 
     @property
     def finished(self) -> bool:
@@ -60,29 +56,11 @@ class Job:
             self.changes += 1
             return True
 
-    def _works(self, worker: int | None) -> None:
-        """The thread ``worker`` begins to work, or, if None, the one that did has ended."""
-        with self._lock:
-            if self._worker is not None:
-                _interrupt(self._worker, None)  # what was not delivered yet never is
-            self._worker = worker
-
-    def _stop_working(self) -> None:
-        with self._lock:
-            if self._worker is not None:
-                _interrupt(self._worker, Cancelled)
-
     async def wait(self, after: int, seconds: float) -> None:
         """Until something changed after change number ``after``, or the time is over."""
         deadline = time.monotonic() + seconds
         while self.changes <= after and time.monotonic() < deadline:
             await asyncio.sleep(POLL_S)
-
-
-def _interrupt(thread: int, error: type[Exception] | None) -> None:
-    """Raise ``error`` in a thread at its next line of Python; None takes back what is pending."""
-    what = ctypes.py_object(error) if error is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
 
 
 class JobRunner:
@@ -113,7 +91,7 @@ class JobRunner:
     def cancel(self, job: Job) -> None:
         """End a job for everybody who looks; its place is free at once."""
         if job._set("cancelled", "Cancelled"):
-            job._stop_working()
+            job.token.cancel()
             self._free(job)
 
     def _run(self, job: Job, work: Callable[[Job], Callable[[], Any]]) -> None:
@@ -124,11 +102,8 @@ class JobRunner:
             with self._lock:
                 self._holding.add(job)
             job.report("Starting")
-            try:
-                job._works(threading.get_ident())
+            with cancelled_by(job.token):
                 commit = work(job)
-            finally:
-                job._works(None)
             job.report("Finishing")
             commit()
             job._set("done", "Done", 1.0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import FormatError
 from puzzleflow.core.types import ByteArray
 from puzzleflow.web.pieces import Piece, keep
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # scipy and scikit-image are loaded with the first photograph
     from puzzleflow.segmentation import Segmentation
 
 Box = tuple[int, int, int, int]
-PLAIN_SPREAD = 12.0  # levels; the margins of a picture of something else spread further
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,25 +142,3 @@ def _parked(workbench: Path, segmentation: Segmentation, automatic: bool) -> Pho
 def _without_idle_alpha(pixels: ByteArray) -> ByteArray:
     idle = pixels.shape[2] == 4 and pixels[..., 3].min() >= 128
     return pixels[..., :3] if idle else pixels
-
-
-def on_plain_ground(pictures: Sequence[ByteArray]) -> list[ByteArray]:
-    """The fragment of every (H, W, 4) opaque picture, if all of them show one on a plain ground.
-
-    Otherwise the pictures as they are: square pieces of a painting have
-    margins that are anything but plain, at least some of them.
-    """
-    from puzzleflow.segmentation import segment
-
-    found = []
-    for pixels in pictures:
-        try:
-            segmentation = segment(np.ascontiguousarray(pixels[..., :3]))
-        except InputError:
-            return list(pictures)
-        largest = max(segmentation.fragments, key=lambda fragment: fragment.area_px)
-        ground = segmentation.background
-        if largest.cut_off or ground is None or ground.spread > PLAIN_SPREAD:
-            return list(pictures)
-        found.append(largest.pixels)
-    return found

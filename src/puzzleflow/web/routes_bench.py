@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Response
 from puzzleflow.core.canvas import composite
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
+from puzzleflow.pictures import reduced
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import schemas
 from puzzleflow.web.errors import Conflict, NotFound
 from puzzleflow.web.exports import jpeg, png
 from puzzleflow.web.history import History
 from puzzleflow.web.photo import Photo
-from puzzleflow.web.pieces import reduced
 from puzzleflow.web.service import PROBLEMS, InService, OnWorkbench
 from puzzleflow.web.views import job_of, state_of
 from puzzleflow.web.workbench import Workbench

@@ -11,9 +11,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, File, Query, Response, UploadFile
 
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.pictures import reduced
 from puzzleflow.samples import find_sample, list_samples, load_sample
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import schemas
@@ -21,9 +22,9 @@ from puzzleflow.web.archive import unpack
 from puzzleflow.web.confidence import BANDS, UNKNOWN
 from puzzleflow.web.errors import NotFound, TooMuch
 from puzzleflow.web.exports import jpeg
-from puzzleflow.web.intake import EROSIONS, Upload, cut, fragments_of, read_upload, sniff
+from puzzleflow.web.intake import EROSIONS, Upload, cut, fragments_of, read_upload
 from puzzleflow.web.photo import Photo
-from puzzleflow.web.pieces import Piece, reduced
+from puzzleflow.web.pieces import Piece
 from puzzleflow.web.service import PROBLEMS, InService, Service
 from puzzleflow.web.views import state_of
 from puzzleflow.web.workbench import Workbench
@@ -140,9 +141,8 @@ def open_saved(file: OneFile, service: InService) -> schemas.State:
 
     def fill(workbench: Workbench) -> None:
         upload = _read(file, service)
-        if sniff(upload.content) != "ZIP":
-            raise FormatError(f"{upload.name[:80]}: not a workbench file")
-        unpack(upload.content, workbench)
+        with naming(upload.name[:80] or "the file"):
+            unpack(upload.content, workbench)
 
     return _open(service, _stem(file), "saved", fill)
 

@@ -13,18 +13,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
 
 from puzzleflow.core.errors import OutputError
-
-# No such locks on Windows: there the age of a folder decides.
-fcntl: Any = import_module("fcntl") if os.name == "posix" else None
+from puzzleflow.lock import LOCK, fcntl, locked
 
 PREFIX = "puzzleflow-workbench-"
-LOCK = "in-use"
-STALE_S = 7 * 24 * 3600.0
+STALE_S = 7 * 24 * 3600.0  # without locks the age of a folder decides
 
 
 @contextmanager
@@ -34,15 +29,13 @@ def scratch_folder(parent: str | Path | None = None) -> Iterator[Path]:
     sweep(place)
     try:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        lock = (folder / LOCK).open("w")
     except OSError as error:
         raise OutputError(f"cannot use {place} for temporary files: {error.strerror}") from error
-    with lock:
-        _hold(lock)
-        try:
+    try:
+        with locked(folder):
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep(place: Path) -> list[Path]:
@@ -51,9 +44,11 @@ def sweep(place: Path) -> list[Path]:
     for folder in place.glob(f"{PREFIX}*"):
         try:
             status = folder.lstat()
-            if folder.is_symlink() or not folder.is_dir() or _foreign(status) or _in_use(folder):
+            if folder.is_symlink() or not folder.is_dir() or _foreign(status) or _is_young(folder):
                 continue
-        except OSError:
+            with locked(folder):
+                pass
+        except (OSError, OutputError):  # gone, or held
             continue
         shutil.rmtree(folder, ignore_errors=True)
         removed.append(folder)
@@ -64,22 +59,9 @@ def _foreign(status: os.stat_result) -> bool:
     return hasattr(os, "getuid") and status.st_uid != os.getuid()
 
 
-def _hold(lock: IO[str]) -> bool:
-    """Take the lock; False if somebody else has it."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _in_use(folder: Path) -> bool:
+def _is_young(folder: Path) -> bool:
+    """Whether it may be in use though nobody holds it: perhaps it is being made at this moment."""
     age_s = time.time() - folder.lstat().st_mtime
     if fcntl is None:
         return age_s < STALE_S
-    if not (folder / LOCK).exists():
-        return age_s < 60.0  # perhaps being made at this moment
-    with (folder / LOCK).open("r+") as lock:
-        return not _hold(lock)
+    return age_s < 60.0 and not (folder / LOCK).exists()

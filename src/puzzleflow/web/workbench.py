@@ -10,16 +10,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from puzzleflow.core.cancelling import Cancelled
+from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Solution
+from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import ByteArray, IntArray
+from puzzleflow.solvers.sight import for_solver
 from puzzleflow.web.errors import Conflict, NotFound, TooMuch
 from puzzleflow.web.history import Arrangement, History
-from puzzleflow.web.jobs import Cancelled, Job, JobRunner
+from puzzleflow.web.jobs import Job, JobRunner
 from puzzleflow.web.limits import Limits
 from puzzleflow.web.photo import Photo
-from puzzleflow.web.pieces import Piece, for_solver, keep, plain_names, stack
+from puzzleflow.web.pieces import Piece, keep, plain_names
 from puzzleflow.web.solving import Sessions, SolverShelf, guess_grid, solve_on
 
 
@@ -138,7 +142,8 @@ class Workbench:
         """(N, H, W, 4) every piece on the common cell, at full resolution."""
         with self.lock:
             if self._cells is None:
-                cells = stack(self.pieces, self.limits.max_total_pixels)
+                upright = [piece.upright for piece in self.pieces]
+                cells = equal_cells(upright, self.limits.max_total_pixels)
                 folder = self.folder / self.version
                 name = f"cells-{secrets.token_hex(4)}"
                 for left_over in folder.glob("cells-*.npy"):
@@ -190,6 +195,7 @@ class Workbench:
             if pins and now is not None:
                 grid = now.grid
             sessions, version = self.sessions, self.version
+            seed = child_seed(seed, 0)  # as ``puzzleflow solve`` seeds the puzzle of a folder
 
             def work(job: Job) -> Callable[[], None]:
                 job.report(f"Loading the solver {solver}", 0.0)

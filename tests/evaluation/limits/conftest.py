@@ -12,7 +12,7 @@ import pytest
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
 from puzzleflow.pictures import resize, write_picture
-from puzzleflow.solvers import registry
+from puzzleflow.solvers.registry import SOLVERS
 
 calls: list[int] = []
 
@@ -51,8 +51,7 @@ class SureSession:
 @pytest.fixture(autouse=True)
 def _sure_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the solver ``sure`` in this process."""
-    solvers = registry.BUILTIN_SOLVERS | {"sure": f"{__name__}:SureSolver"}
-    monkeypatch.setattr(registry, "BUILTIN_SOLVERS", solvers)
+    monkeypatch.setitem(SOLVERS.builtin, "sure", f"{__name__}:SureSolver")
 
 
 @pytest.fixture

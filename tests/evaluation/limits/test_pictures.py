@@ -19,16 +19,16 @@ def table(path: Path, text: str) -> Path:
 
 def test_subfolders_are_kinds(make_folder: MakeFolder, tmp_path: Path) -> None:
     drawn = draw_pictures(make_folder(prints=3, coins=2), tmp_path / "s", None, count=5, seed=0)
-    assert drawn.kinds == ["prints", "coins"]
-    assert len(drawn.of_kind("coins")) == 2
+    assert list(drawn.kinds) == ["prints", "coins"]
+    assert len(drawn.kinds["coins"]) == 2
     assert all(picture.sha256 for picture in drawn.pictures)
 
 
 def test_so_many_in_all_and_so_many_of_each_kind(make_folder: MakeFolder, tmp_path: Path) -> None:
     folder = make_folder(prints=40, coins=2)
     drawn = draw_pictures(folder, tmp_path / "s", None, count=3, seed=1)
-    assert len(drawn.of_kind("prints")) == 3
-    assert len(drawn.of_kind("coins")) == 2
+    assert len(drawn.kinds["prints"]) == 3
+    assert len(drawn.kinds["coins"]) == 2
 
 
 def test_the_seed_draws(make_folder: MakeFolder, tmp_path: Path) -> None:

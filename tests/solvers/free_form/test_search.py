@@ -162,5 +162,5 @@ def test_a_journal_of_other_fragments_is_refused(tmp_path) -> None:
     parts = torn()[0]
     all_candidates(parts, Prepared.of(parts, Search(rotation="none")), journal=journal)
     others = torn(seed=3)[0]
-    with pytest.raises(InputError, match="other fragments"):
+    with pytest.raises(InputError, match="begun with fragments"):
         all_candidates(others, Prepared.of(others, Search(rotation="none")), journal=journal)

@@ -12,8 +12,8 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.plane import Window, draw, place
 from puzzleflow.core.pose import Pose, rotation
+from puzzleflow.formats.audit import inspect_path
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.audit import inspect_path
 from puzzleflow.storage.free_form.answer import read_assembly, write_assembly
 from puzzleflow.storage.free_form.open import is_free_form, open_fragments
 from puzzleflow.storage.free_form.own import write_fragments
@@ -240,13 +240,18 @@ def test_nothing_to_open(tmp_path):
 
 
 def test_sets_that_look_doubtful_are_told(tmp_path):
-    pixels = np.full((4, 4, 4), 255, np.uint8)
-    large = np.full((80, 80, 4), 255, np.uint8)
-    fragments = (Fragment(pixels, "a"), Fragment(pixels, "b"), Fragment(large, "c"))
-    poses = (Pose(0, 0), Pose(9, 0), Pose(99, 0))
+    rng = np.random.default_rng(0)
+    small, large = rng.integers(0, 255, (4, 4, 4), np.uint8), np.full((90, 90, 4), 255, np.uint8)
+    small[..., 3] = 255
+    two = np.pad(small, [(0, 0), (0, 9), (0, 0)])
+    two[:, 8:12] = small
+    fragments = tuple(
+        Fragment(p, n) for p, n in zip((small, small, large, two), "abcd", strict=True)
+    )
+    poses = (Pose(0, 0), Pose(9, 0), Pose(99, 0), Pose(200, 0))
     write_fragments(tmp_path / "s", FragmentSet(fragments, poses, name="s"))
-    faults = inspect_path(tmp_path / "s")["faults"]
-    assert faults == [
-        "s: c has 400 times the material of a; are they at one scale?",
+    assert inspect_path(tmp_path / "s")["faults"] == [
+        "s: c has 506 times the material of a; are they at one scale?",
+        "s: d holds separate parts; several fragments in one?",
         "s: a and b are the same",
     ]

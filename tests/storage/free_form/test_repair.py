@@ -10,11 +10,11 @@ from PIL import Image
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import Window, draw
+from puzzleflow.formats.audit import inspect_path
+from puzzleflow.formats.open import open_puzzles
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.audit import inspect_path
 from puzzleflow.storage.free_form.open import is_free_form, open_fragments
 from puzzleflow.storage.free_form.repair import RepairSource
-from puzzleflow.storage.open import open_puzzles
 
 PLACES = [(2, 3), (15, 20), (19, 44)]
 

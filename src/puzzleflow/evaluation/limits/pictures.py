@@ -13,6 +13,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.files import write_bytes
 from puzzleflow.generation.plan import pictures_digest
 from puzzleflow.generation.survey import Surveyed, survey_pictures
+from puzzleflow.journal import Journal
 from puzzleflow.pictures import list_pictures
 from puzzleflow.samples import list_samples, sample_file
 
@@ -31,16 +32,14 @@ class PictureSet:
     num_unread: int = 0
 
     @property
-    def kinds(self) -> list[str]:
-        """Kinds, the most frequent first."""
-        counts = Counter(self.kind_of[p.picture] for p in self.pictures if self._kind(p))
-        return sorted(counts, key=lambda kind: (-counts[kind], kind))
-
-    def of_kind(self, kind: str) -> tuple[Surveyed, ...]:
-        return tuple(picture for picture in self.pictures if self._kind(picture) == kind)
-
-    def _kind(self, picture: Surveyed) -> str | None:
-        return self.kind_of.get(picture.picture)
+    def kinds(self) -> dict[str, tuple[Surveyed, ...]]:
+        """Pictures by kind, the most frequent kind first."""
+        found: dict[str, list[Surveyed]] = {}
+        for picture in self.pictures:
+            if kind := self.kind_of.get(picture.picture):
+                found.setdefault(kind, []).append(picture)
+        ordered = sorted(found, key=lambda kind: (-len(found[kind]), kind))
+        return {kind: tuple(found[kind]) for kind in ordered}
 
 
 def draw_pictures(
@@ -58,18 +57,14 @@ def draw_pictures(
     kind_of = {name: kind for name in names if (kind := _kind_of(name, kinds))}
     if kinds is not None and not kind_of:
         raise InputError(f"{folder}: none of its {len(names)} pictures has a kind in the table")
-    order = child_rng(seed, "limits").permutation(len(names))
-    drawn = [names[index] for index in order]
     taken: Counter[str] = Counter()
     wanted = []
-    for place, name in enumerate(drawn):
-        kind = kind_of.get(name)
-        if kind is not None:
-            taken[kind] += 1
-        if place < count or (kind is not None and taken[kind] <= count):
-            wanted.append(name)
-    digest = pictures_digest(folder, wanted)
-    surveyed = survey_pictures(folder, wanted, journal / f"{digest[:16]}-{seed}")
+    for place, index in enumerate(child_rng(seed, "limits").permutation(len(names))):
+        kind = kind_of.get(names[index], "")
+        taken[kind] += 1
+        if place < count or (kind and taken[kind] <= count):
+            wanted.append(names[index])
+    surveyed = _survey(folder, wanted, journal)
     usable = tuple(picture for picture in surveyed if not picture.problem)
     if not usable:
         raise InputError(f"{folder}: none of {len(surveyed)} pictures can be read")
@@ -78,12 +73,18 @@ def draw_pictures(
 
 def sample_pictures(folder: Path) -> PictureSet:
     """The bundled pictures, written to ``folder`` so that recipes can point at them."""
-    for sample in list_samples():
-        write_bytes(folder / f"{sample.name}.webp", sample_file(sample.name))
     names = [f"{sample.name}.webp" for sample in list_samples()]
+    for name in names:
+        write_bytes(folder / name, sample_file(name.removesuffix(".webp")))
+    return PictureSet(folder, tuple(_survey(folder, names, folder / ".survey")), {})
+
+
+def _survey(folder: Path, names: list[str], journals: Path) -> list[Surveyed]:
+    """Look at these pictures, or remember what was seen of the same files."""
     digest = pictures_digest(folder, names)
-    surveyed = survey_pictures(folder, names, folder / ".survey" / digest[:16])
-    return PictureSet(folder, tuple(surveyed), {})
+    path = journals / f"{digest[:16]}.jsonl"
+    with Journal(path, "survey", {"pictures": digest}, Surveyed) as journal:
+        return survey_pictures(folder, names, journal)
 
 
 def read_kinds(path: Path, merged: Sequence[str] = ()) -> dict[str, str]:
@@ -101,23 +102,16 @@ def read_kinds(path: Path, merged: Sequence[str] = ()) -> dict[str, str]:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise FormatError(f"{path}: expected a CSV table ({error})") from error
-    new_name = _parse_merged(merged)
-    unknown = sorted(set(new_name) - set(kinds.values()))
-    if unknown:
-        raise InputError(f"{path}: has no kind {', '.join(unknown)} to merge")
-    return {file: new_name.get(kind, kind) for file, kind in kinds.items() if kind}
-
-
-def _parse_merged(merged: Sequence[str]) -> dict[str, str]:
-    """Old → new name."""
     new_name = {}
     for text in merged:
-        new, equals, old = text.partition("=")
+        new, _, old = text.partition("=")
         names = [name.strip() for name in old.split(",") if name.strip()]
-        if not equals or not new.strip() or not names:
+        if not new.strip() or not names:
             raise InputError(f"{text!r}: expected NEW=OLD,OLD, for example objects=lamps,ambers")
         new_name.update(dict.fromkeys(names, new.strip()))
-    return new_name
+    if unknown := sorted(set(new_name) - set(kinds.values())):
+        raise InputError(f"{path}: has no kind {', '.join(unknown)} to merge")
+    return {file: new_name.get(kind, kind) for file, kind in kinds.items() if kind}
 
 
 def _kind_of(name: str, kinds: Mapping[str, str] | None) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.grid import Direction
 from puzzleflow.core.types import ByteArray, FloatArray
 from puzzleflow.solvers.compatibility.costs import SeamCosts
@@ -54,6 +55,7 @@ def predicted_costs(
     scales = (gaps ** (-growth * Q)).astype(np.float32)
     costs = np.empty((num_pieces, num_pieces))
     for piece in range(num_pieces):  # one row at a time keeps memory at N * L * 3
+        check_cancelled()
         gap = near.void[piece] + far.void  # (N, L)
         weight = np.where(near.solid[piece] & far.solid, weights[gap], 0)
         step = steps[gap]

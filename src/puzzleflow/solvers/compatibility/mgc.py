@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.grid import Direction
 from puzzleflow.core.types import ByteArray, FloatArray
 from puzzleflow.solvers.compatibility.costs import SeamCosts
@@ -40,6 +41,7 @@ def _one_way(near: Side, far: Side) -> FloatArray:
     inside = near_edge - near.inner.astype(np.float64)
     costs = np.empty((len(near_edge), len(far_edge)))
     for piece, gradients in enumerate(inside):
+        check_cancelled()
         sample = np.concatenate([gradients, DUMMY_GRADIENTS])  # (L + 9, 3)
         precision = np.linalg.inv(np.cov(sample, rowvar=False))  # (3, 3)
         change = far_edge - near_edge[piece] - gradients.mean(axis=0)  # (N, L, 3)

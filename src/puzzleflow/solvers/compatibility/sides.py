@@ -12,6 +12,7 @@ import numpy as np
 
 from puzzleflow.core.grid import Direction
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.masks import bounding_box
 
 OPAQUE = 127  # alpha above this is material
 
@@ -41,8 +42,8 @@ def common_box(pieces: ByteArray) -> ByteArray:
     material: BoolArray = np.any(pieces[..., 3] > OPAQUE, axis=0)  # (H, W)
     if not material.any():
         return pieces
-    rows, cols = np.flatnonzero(material.any(axis=1)), np.flatnonzero(material.any(axis=0))
-    return pieces[:, rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    top, bottom, left, right = bounding_box(material)
+    return pieces[:, top:bottom, left:right]
 
 
 def oriented(pieces: ByteArray, direction: Direction) -> ByteArray:

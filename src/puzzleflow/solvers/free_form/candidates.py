@@ -19,7 +19,7 @@ from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose, angle_between
-from puzzleflow.journal import JournalFile
+from puzzleflow.journal import Journal
 from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
@@ -153,8 +153,10 @@ def all_candidates(
         known: dict[int, list[Candidate]] = {}
         book = None
         if journal is not None:
-            book = stack.enter_context(JournalFile(journal))
-            known = _read(book, _heading(fragments, prepared.search), count)
+            book = stack.enter_context(
+                Journal(journal, "assemble", _heading(fragments, prepared.search), Row)
+            )
+            known = _read(book, count)
         done = sum(known)
         on_progress("pairs", done, total)
         rows = [row for row in range(1, count) if row not in known]
@@ -165,7 +167,7 @@ def all_candidates(
         ):
             known[row] = found
             if book is not None:
-                book.append({"row": row, "candidates": list(map(_values, found))})
+                book.append(Row(row, tuple(map(_values, found))))
             done += row
             on_progress("pairs", done, total)
     return tuple(each for row in sorted(known) for each in known[row])
@@ -179,30 +181,30 @@ def _heading(fragments: Sequence[Fragment], search: Search) -> dict[str, Any]:
     return {"version": VERSION, "fragments": digest.hexdigest(), "search": asdict(search)}
 
 
-def _read(book: JournalFile, heading: dict[str, Any], count: int) -> dict[int, list[Candidate]]:
-    """Rows of a journal that is about these fragments and this search."""
-    if not book.entries:
-        book.append(heading)
-        return {}
-    if book.entries[0] != heading:
-        raise InputError(
-            f"{book.path}: candidates of other fragments or options; choose another folder"
-        )
+@dataclass(frozen=True)
+class Row:
+    """Candidates of one fragment beside each one before it, as the journal keeps them."""
+
+    row: int
+    candidates: tuple[tuple[float, ...], ...]
+
+
+def _read(book: Journal[Row], count: int) -> dict[int, list[Candidate]]:
+    """Rows of a journal."""
     known = {}
-    for number, entry in enumerate(book.entries[1:], start=2):
+    for entry in book.entries:
         try:
-            row = int(entry["row"])
-            if not 0 < row < count:
+            if not 0 < entry.row < count:
                 raise ValueError
-            known[row] = list(_candidates(row, entry["candidates"]))
-        except (KeyError, TypeError, ValueError):
-            raise FormatError(f"{book.path}, line {number}: expected a row of pairs") from None
+            known[entry.row] = list(_candidates(entry.row, entry.candidates))
+        except ValueError:
+            raise FormatError(f"{book.path}: expected rows of pairs of {count}") from None
     return known
 
 
-def _values(candidate: Candidate) -> list[float]:
+def _values(candidate: Candidate) -> tuple[float, ...]:
     pose = candidate.pose
-    return [candidate.first, pose.x, pose.y, pose.angle, candidate.score]
+    return candidate.first, pose.x, pose.y, pose.angle, candidate.score
 
 
 def _candidates(row: int, rows: Sequence[Sequence[float]]) -> Iterator[Candidate]:

@@ -26,7 +26,7 @@ from scipy.spatial import cKDTree
 from puzzleflow.core.contact import outline_points
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.types import FloatArray
-from puzzleflow.solvers.compiled import compiled
+from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.free_form.correlation import GAIN, OVERLAP_LOSS
 from puzzleflow.solvers.free_form.extended import extended
 from puzzleflow.solvers.free_form.scaled import ScaledSet

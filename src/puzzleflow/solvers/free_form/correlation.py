@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from puzzleflow.core.types import FloatArray
-from puzzleflow.solvers.compiled import compiled
+from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.free_form.extended import Extended
 from puzzleflow.solvers.free_form.palette import Palette
 

@@ -8,49 +8,41 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import ndimage
 
 from puzzleflow.core.errors import FormatError, PuzzleFlowError
 from puzzleflow.core.fragments import FragmentSet
-from puzzleflow.storage.free_form.open import open_fragments
-from puzzleflow.storage.free_form.source import FragmentSource
+from puzzleflow.files import read_json
+from puzzleflow.storage.free_form.answer import FORMAT as ASSEMBLY
+from puzzleflow.storage.source import HoldsFragments
 
-MAX_LISTED = 100
-WILD_SCALES = 100.0  # areas that differ by more are hardly one set at one scale
+WILD_SCALES = 300.0  # areas that differ by more are hardly one set at one scale
+PART = 0.1  # of the largest part: a second one of that size is no crumb
 
 
-def inspect_fragments(
-    path: Path, limit: int | None, report: Callable[[str, int, int], None]
-) -> dict[str, Any]:
-    """Facts and faults of the sets at ``path``, as ``inspect_path`` gives them for puzzles."""
-    source = open_fragments(path)
-    count = len(source) if limit is None else min(limit, len(source))
-    chosen = np.unique(np.linspace(0, len(source) - 1, count).astype(np.int64)).tolist()
-    files = [(each, each.stat().st_size) for each in source.files()]
-    audit, faults, whole = _audit(source, chosen, report)
-    facts = {
-        "kind": source.kind,
-        "puzzles": len(source),
-        "grid": None,
-        "has_truth": whole,
-        "bytes": sum(size for _, size in files),
-        "num_files": len(files),
-        "files": {each.name: size for each, size in files[:MAX_LISTED]},
-        "facts": source.describe(),
-        "audit": audit,
-        "faults": faults,
-    }
+def assembly_facts(path: Path) -> dict[str, Any] | None:
+    """Facts about the file of an assembly; None if it is something else."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != ASSEMBLY:
+        return None
+    components, fragments = content.get("components"), content.get("fragments")
+    if not isinstance(components, list) or not isinstance(fragments, list):
+        raise FormatError(f"{path}: expected lists 'fragments' and 'components'")
+    sizes = sorted((len(each) for each in components if isinstance(each, dict)), reverse=True)
     return {
-        "path": str(path),
-        "kind": source.kind,
-        "splits": {"": facts},
-        "repeats": [],
-        "faults": faults,
+        "kind": "assembly",
+        "set": content.get("set"),
+        "solver": content.get("solver"),
+        "fragments": len(fragments),
+        "components": sizes,
+        "unplaced": len(fragments) - sum(sizes),
     }
 
 
-def _audit(
-    source: FragmentSource, chosen: list[int], report: Callable[[str, int, int], None]
+def audit_sets(
+    source: HoldsFragments, chosen: list[int], report: Callable[[str, int, int], None]
 ) -> tuple[dict[str, Any], list[str], bool]:
+    """Counts, faults, and whether every set that was looked at knows its truth."""
     faults: list[str] = []
     sets: list[tuple[int, int, int]] = []
     sizes: list[tuple[int, int]] = []
@@ -59,7 +51,7 @@ def _audit(
     for done, index in enumerate(chosen, start=1):
         report("sets", done, len(chosen))
         try:
-            fragments = source[index]
+            fragments = source.fragments(index)
         except PuzzleFlowError as error:
             faults.append(str(error))
             continue
@@ -97,6 +89,13 @@ def _faults(fragments: FragmentSet) -> list[str]:
             f"{fragments.name}: {names[high]} has {areas[high] / areas[low]:.0f} times "
             f"the material of {names[low]}; are they at one scale?"
         )
+    for fragment in fragments.fragments:
+        parts, count = ndimage.label(fragment.mask)
+        sizes = np.sort(np.bincount(parts.ravel())[1:])
+        if count > 1 and sizes[-2] > PART * sizes[-1]:
+            found.append(
+                f"{fragments.name}: {fragment.name} holds separate parts; several fragments in one?"
+            )
     same = [
         (first.name, second.name)
         for first, second in combinations(fragments.fragments, 2)

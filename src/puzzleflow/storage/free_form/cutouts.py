@@ -25,6 +25,7 @@ class CutOutSource(FragmentSource):
     """One set: the pictures of one folder."""
 
     kind = "cut-outs"
+    looks_like = "a folder of cut-outs"
 
     @classmethod
     def find(cls, path: Path) -> list[Path]:

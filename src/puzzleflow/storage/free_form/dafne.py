@@ -26,6 +26,7 @@ class DafneSource(FragmentSource):
     """One set a fresco."""
 
     kind = "dafne"
+    looks_like = "a DAFNE folder (fragments.txt)"
 
     @classmethod
     def find(cls, path: Path) -> list[Path]:

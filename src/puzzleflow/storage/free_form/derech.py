@@ -30,6 +30,7 @@ class DerechSource(FragmentSource):
     """One set a series: the folder that holds all of them, or one of its folders."""
 
     kind = "derech"
+    looks_like = "Derech's series (groundtruth.json)"
 
     @classmethod
     def find(cls, path: Path) -> list[Path]:

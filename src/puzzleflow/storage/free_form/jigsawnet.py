@@ -30,6 +30,7 @@ class JigsawNetSource(FragmentSource):
     """One set a folder."""
 
     kind = "jigsawnet"
+    looks_like = "a JigsawNet folder (fragmentList.txt)"
 
     @classmethod
     def find(cls, path: Path) -> list[Path]:

@@ -15,6 +15,7 @@ FRAGMENT_KINDS = {
     "dafne": "puzzleflow.storage.free_form.dafne:DafneSource",
     "derech": "puzzleflow.storage.free_form.derech:DerechSource",
 }
+POSE_FILES = ("fragments.json", "groundtruth.json", "fragmentList.txt", "fragments.txt")
 CUT_OUTS = "puzzleflow.storage.free_form.cutouts:CutOutSource"
 
 _EXPECTED = (
@@ -29,7 +30,7 @@ def open_fragments(path: str | Path) -> FragmentSource:
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
-    folder = path.parent if path.name in ("fragments.json", "groundtruth.json") else path
+    folder = _folder(path)
     for name in (*FRAGMENT_KINDS.values(), CUT_OUTS):
         reader = _load(name)
         if reader.recognise(folder):
@@ -42,7 +43,13 @@ def is_free_form(path: str | Path) -> bool:
 
     A bare folder of cut-outs does not: it may be a puzzle of any kind.
     """
-    return any(_load(name).recognise(Path(path)) for name in FRAGMENT_KINDS.values())
+    folder = _folder(Path(path))
+    return any(_load(name).recognise(folder) for name in FRAGMENT_KINDS.values())
+
+
+def _folder(path: Path) -> Path:
+    """The folder that a path to its file of poses means."""
+    return path.parent if path.is_file() and path.name in POSE_FILES else path
 
 
 def _load(name: str) -> type[FragmentSource]:

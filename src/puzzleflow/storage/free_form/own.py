@@ -42,6 +42,7 @@ class OwnSource(FragmentSource):
     """One set, or one per sub-folder."""
 
     kind = "puzzleflow"
+    looks_like = "fragments in our own format (fragments.json)"
 
     @classmethod
     def find(cls, path: Path) -> list[Path]:

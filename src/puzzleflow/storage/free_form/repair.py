@@ -53,6 +53,7 @@ class RepairSource(FragmentSource):
     """Sets below a RePAIR root, or one of its puzzle folders."""
 
     kind = "repair"
+    looks_like = "a RePAIR folder"
 
     @classmethod
     def find(cls, path: Path) -> list[Path]:

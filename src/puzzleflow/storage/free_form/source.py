@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
 
 from puzzleflow.core.errors import FormatError, naming
 from puzzleflow.core.fragments import FragmentSet
+from puzzleflow.core.grid import Grid
+from puzzleflow.storage.source import Source
 
 MAX_FRAGMENTS = 10_000
 MAX_POSE = 1e6
 
 
-class FragmentSource(ABC):
+class FragmentSource(Source):
     """M sets of fragments somewhere on disk, read one at a time; may be pickled."""
 
-    kind: ClassVar[str]
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
+    ) -> None:
+        super().__init__(path, split=split, grid=grid)
         self.folders = self.find(self.path)
         if not self.folders:
             raise FormatError(f"{self.path}: no {self.kind} fragments in it")
 
     @classmethod
     def recognise(cls, path: Path) -> bool:
-        """Whether ``path`` looks like this kind of source; cheap, never raises."""
         return path.is_dir() and bool(cls.find(path))
 
     @classmethod
@@ -44,24 +44,20 @@ class FragmentSource(ABC):
         """Names of the sets."""
         return [folder.name for folder in self.folders]
 
-    def describe(self) -> dict[str, Any]:
-        """Facts for ``inspect`` beyond the common ones; JSON values only."""
-        return {}
-
     def files(self) -> list[Path]:
-        """The files that hold this source."""
         return [p for folder in self.folders for p in sorted(folder.rglob("*")) if p.is_file()]
 
     def __len__(self) -> int:
         return len(self.folders)
 
-    def __getitem__(self, index: int) -> FragmentSet:
-        size = len(self)
-        if not -size <= index < size:
-            raise IndexError(f"{self.path}: no set {index} among {size}")
-        folder = self.folders[index]
+    def fragments(self, index: int) -> FragmentSet:
+        """The fragments of set ``index`` with their poses."""
+        folder = self.folders[self._checked(index)]
         with naming(folder):
             return self.read(folder)
+
+    def __getitem__(self, index: int) -> FragmentSet:
+        return self.fragments(index)
 
     def __iter__(self) -> Iterator[FragmentSet]:
         return (self[index] for index in range(len(self)))

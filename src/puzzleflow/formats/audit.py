@@ -1,0 +1,241 @@
+"""What a path holds and whether it is sound: the report behind ``puzzleflow inspect``.
+
+Reports are plain dictionaries of JSON values. A *fault* is a sentence about
+something a user should know before trusting the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from puzzleflow.core.errors import InputError, NotAPermutation, PuzzleFlowError
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.formats.open import on_grid, open_all, open_source
+from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
+from puzzleflow.storage.fingerprint import find_repeats, fingerprint
+from puzzleflow.storage.free_form.audit import assembly_facts, audit_sets
+from puzzleflow.storage.free_form.open import POSE_FILES
+from puzzleflow.storage.layout import read_layout
+from puzzleflow.storage.predictions import read_predictions
+from puzzleflow.storage.source import HoldsFragments, PuzzleSource, Source
+
+Report = Callable[[str, int, int], None]
+MAX_LISTED = 20
+
+
+def inspect_path(
+    path: str | Path,
+    *,
+    split: str | None = None,
+    grid: Grid | None = None,
+    limit: int | None = None,
+    report: Report = lambda stage, done, total: None,
+) -> dict[str, Any]:
+    """Everything that ``inspect`` tells about ``path``.
+
+    limit   puzzles to look at per split, spread evenly; None looks at all.
+            Labels are always checked in full.
+    report  is told (stage, done, total)
+    """
+    path = Path(path)
+    if path.name in POSE_FILES and path.is_file():
+        path = path.parent
+    single = _other_file(path)
+    if single is not None:
+        return {"path": str(path), **single, "splits": {}, "repeats": [], "faults": []}
+    if split is None:
+        sources = open_all(path, grid=grid)
+    else:
+        sources = {split: open_source(path, split=split, grid=grid)}
+    splits: dict[str, Any] = {}
+    prints: dict[str, tuple[IntArray, FloatArray]] = {}
+    for name, source in sources.items():
+        with source:
+            splits[name], prints[name] = _inspect_source(source, name, limit, report)
+    repeats = _repeats(prints)
+    faults = [
+        f"{name}: {fault}" if name else fault
+        for name, facts in splits.items()
+        for fault in facts["faults"]
+    ]
+    faults += [_repeat_fault(entry) for entry in repeats]
+    kinds = sorted({facts["kind"] for facts in splits.values()})
+    return {
+        "path": str(path),
+        "kind": ", ".join(kinds),
+        "splits": splits,
+        "repeats": repeats,
+        "faults": faults,
+    }
+
+
+def _other_file(path: Path) -> dict[str, Any] | None:
+    """Facts about predictions or a layout; None if ``path`` is neither."""
+    if not path.is_file():
+        return None
+    start = first_bytes(path)
+    is_table = start.startswith(NPY_MAGIC) and map_npy(path).ndim == 2
+    if start.startswith(ZIP_MAGIC) or is_table:
+        answers = read_predictions(path)
+        return {
+            "kind": "predictions",
+            "direction": "position -> piece" if is_table else "piece -> position",
+            "puzzles": len(answers),
+            "pieces": answers.num_pieces,
+            "grid": None if answers.grid is None else str(answers.grid),
+            "has_targets": answers.targets is not None,
+            "info": answers.info,
+        }
+    if path.suffix == ".json":
+        assembly = assembly_facts(path)
+        if assembly is not None:
+            return assembly
+        layout = read_layout(path, partial=True)
+        return {
+            "kind": "layout",
+            "grid": str(layout.grid),
+            "pieces": len(layout.names),
+            "placed": int((layout.position_of >= 0).sum()),
+            "pinned": len(layout.pinned),
+            "solver": layout.solver,
+        }
+    return None
+
+
+def _inspect_source(
+    source: Source, name: str, limit: int | None, report: Report
+) -> tuple[dict[str, Any], tuple[IntArray, FloatArray]]:
+    files = [(path, path.stat().st_size) for path in source.files() if path.is_file()]
+    facts: dict[str, Any] = {
+        "kind": source.kind,
+        "puzzles": len(source),
+        "grid": None,
+        "has_truth": False,
+        "bytes": sum(size for _, size in files),
+        "num_files": len(files),
+        "files": {path.name: size for path, size in files[:MAX_LISTED]},
+        "facts": source.describe(),
+    }
+    chosen = np.arange(len(source), dtype=np.int64) if limit is None else _spread(source, limit)
+    prints: tuple[IntArray, FloatArray] = (chosen[:0], np.empty((0, 0)))
+    if isinstance(source, HoldsFragments):
+        audit, faults, facts["has_truth"] = audit_sets(source, chosen.tolist(), report)
+    else:
+        puzzles = on_grid(source)
+        facts["grid"] = None if puzzles.grid is None else str(puzzles.grid)
+        facts["has_truth"] = puzzles.has_truth
+        audit, faults, prints = _audit_puzzles(puzzles, chosen, name, report)
+        faults += _label_faults(puzzles) + _storage_faults(facts["facts"])
+    return facts | {"audit": audit, "faults": faults}, prints
+
+
+def _spread(source: Source, limit: int) -> IntArray:
+    """At most ``limit`` indices, evenly over the source."""
+    count = min(limit, len(source))
+    return np.unique(np.linspace(0, len(source) - 1, count).astype(np.int64))
+
+
+def _audit_puzzles(
+    source: PuzzleSource, chosen: IntArray, name: str, report: Report
+) -> tuple[dict[str, Any], list[str], tuple[IntArray, FloatArray]]:
+    counts = {"alpha_not_binary": 0, "colour_without_material": 0, "pieces_without_material": 0}
+    unreadable: list[tuple[int, PuzzleFlowError]] = []
+    seen: list[int] = []
+    prints: list[FloatArray] = []
+    material = 0.0
+    sizes: set[tuple[int, int]] = set()
+    for done, index in enumerate(chosen.tolist(), start=1):
+        report(name or "puzzles", done, len(chosen))
+        try:
+            puzzle = source.read(index)
+        except NotAPermutation:
+            continue  # told by the check of all labels
+        except PuzzleFlowError as error:
+            unreadable.append((index, error))
+            continue
+        for key, count in _pixel_counts(puzzle).items():
+            counts[key] += count
+        material += float(puzzle.masks.mean())
+        sizes.add(puzzle.piece_px)
+        seen.append(index)
+        if puzzle.truth is not None:
+            prints.append(fingerprint(puzzle))
+    if unreadable and not seen:
+        raise unreadable[0][1]
+    audit: dict[str, Any] = {
+        "checked": len(chosen),
+        "unreadable": len(unreadable),
+        **counts,
+        "material": material / len(seen) if seen else None,
+        "piece_px": [list(size) for size in sorted(sizes)[:MAX_LISTED]],
+    }
+    faults = []
+    if unreadable:
+        index, reason = unreadable[0]
+        faults.append(f"{len(unreadable)} puzzles cannot be read, first puzzle {index}: {reason}")
+    for key, text in _FAULTS.items():
+        if counts[key]:
+            faults.append(f"{text} in {counts[key]} of {len(seen)} puzzles")
+    complete = len(prints) == len(seen)
+    fingerprints = np.stack(prints) if prints and complete else np.empty((0, 0))
+    return audit, faults, (np.array(seen[: len(fingerprints)], dtype=np.int64), fingerprints)
+
+
+_FAULTS = {
+    "alpha_not_binary": "alpha is not binary (0 or 255)",
+    "colour_without_material": "colour is left where alpha is 0",
+    "pieces_without_material": "a piece without material",
+}
+
+
+def _pixel_counts(puzzle: Puzzle) -> dict[str, int]:
+    alpha = puzzle.pieces[..., 3]  # (N, H, W)
+    absent = alpha == 0
+    return {
+        "alpha_not_binary": int(not (absent | (alpha == 255)).all()),
+        "colour_without_material": int(puzzle.pieces[..., :3][absent].any()),
+        "pieces_without_material": int(absent.all((1, 2)).any()),
+    }
+
+
+def _label_faults(source: PuzzleSource) -> list[str]:
+    """Are all labels permutations, and do they agree with each other?"""
+    try:
+        source.truths()
+        return source.contradictions()
+    except InputError as error:
+        return [str(error)]
+
+
+def _storage_faults(facts: dict[str, Any]) -> list[str]:
+    written, expected = facts.get("chunks_written"), facts.get("chunks_expected")
+    if written is not None and written != expected:
+        return [f"only {written:,} of {expected:,} chunks were ever written"]
+    return []
+
+
+def _repeats(prints: dict[str, tuple[IntArray, FloatArray]]) -> list[dict[str, Any]]:
+    """Pictures that appear twice, within a split and between every two splits."""
+    found = []
+    names = [name for name, (_, prints_of) in prints.items() if len(prints_of)]
+    for i, first in enumerate(names):
+        for second in names[i:]:
+            (mine, own), (theirs, other) = prints[first], prints[second]
+            pairs = find_repeats(own, None if first == second else other)
+            if len(pairs):
+                listed = [[int(mine[a]), int(theirs[b])] for a, b in pairs[:MAX_LISTED]]
+                found.append({"splits": [first, second], "count": len(pairs), "pairs": listed})
+    return found
+
+
+def _repeat_fault(entry: dict[str, Any]) -> str:
+    first, second = entry["splits"]
+    a, b = entry["pairs"][0]
+    where = f"within {first or 'the set'}" if first == second else f"between {first} and {second}"
+    return f"{entry['count']} pairs of puzzles {where} show the same picture, first {a} and {b}"

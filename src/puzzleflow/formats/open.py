@@ -1,0 +1,146 @@
+"""One door to every file format: ``open_puzzles(path)``.
+
+Formats are registered here, above ``storage`` and ``generation``, because recipes are
+rendered by the generator while all other formats are only read. Other packages add theirs
+through the entry-point group ``puzzleflow.formats``: a subclass of
+:class:`~puzzleflow.storage.source.PuzzleSource`, or a
+:class:`~puzzleflow.storage.source.Source` that holds fragments.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from puzzleflow.core.errors import CannotSolve, FormatError, InputError, UnknownName
+from puzzleflow.core.grid import Grid
+from puzzleflow.registry import Registry
+from puzzleflow.storage.source import PuzzleSource, Source
+
+FORMATS = Registry(
+    what="file format",
+    group="puzzleflow.formats",
+    builtin={
+        "dafne": "puzzleflow.storage.free_form.dafne:DafneSource",
+        "derech": "puzzleflow.storage.free_form.derech:DerechSource",
+        "folder": "puzzleflow.storage.folder:FolderSource",
+        "gap": "puzzleflow.storage.gap:GapSource",
+        "jigsawnet": "puzzleflow.storage.free_form.jigsawnet:JigsawNetSource",
+        "jpwleg": "puzzleflow.storage.jpwleg:JpwlegSource",
+        "puzzleflow": "puzzleflow.storage.free_form.own:OwnSource",
+        "recipe": "puzzleflow.generation.recipe:RecipeSource",
+        "repair": "puzzleflow.storage.free_form.repair:RepairSource",
+    },
+)
+LAST = "folder"  # any pictures are a folder of pieces: whoever knows better is asked before
+
+SPLITS = {
+    "train": ("train",),
+    "val": ("val", "valid", "validation"),
+    "test": ("test",),
+}
+
+
+def open_puzzles(
+    path: str | Path,
+    *,
+    split: str | None = None,
+    grid: Grid | None = None,
+    centre_free: bool = False,
+) -> PuzzleSource:
+    """The puzzles at ``path``, whatever their format.
+
+    path    a GAP folder or its puzzles.h5, a folder or image file of JPwLEG,
+            a recipe folder, a folder of pictures of pieces, or a data set root
+            that holds one folder per split
+    split   "train", "val" (also "valid", "validation") or "test"; needed only
+            where the path holds several, refused where it holds none
+    grid    rows x cols, needed only where the files do not say it
+    centre_free  JPwLEG only: shuffle the centre piece too, give nothing away
+
+    Raises CannotSolve for free-form sets such as RePAIR; :func:`open_source` opens them.
+    """
+    source = on_grid(open_source(path, split=split, grid=grid))
+    return source.with_centre_free() if centre_free else source
+
+
+def on_grid(source: Source) -> PuzzleSource:
+    """The same source, provided that it holds puzzles on grids."""
+    if not isinstance(source, PuzzleSource):
+        raise CannotSolve(
+            f"{source.path}: a free-form set ({source.kind}), whose fragments lie anywhere "
+            "and turned, not on a grid"
+        )
+    return source
+
+
+def open_source(path: str | Path, *, split: str | None = None, grid: Grid | None = None) -> Source:
+    """What lies at ``path``: puzzles on grids, or free-form sets."""
+    path = Path(path)
+    split = None if split is None else canonical_split(split)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    folders = split_folders(path)
+    if folders:
+        if split is None and len(folders) > 1:
+            raise InputError(f"{path} holds the splits {', '.join(folders)}: choose one of them")
+        split = split or next(iter(folders))
+        if split not in folders:
+            raise InputError(f"{path} has no split {split!r}; it holds {', '.join(folders)}")
+        path = folders[split]
+    reader = _reader(path)
+    if reader is None:
+        known = ", ".join(each.looks_like for each in _readers())
+        raise FormatError(f"{path}: no puzzles recognised; expected one of: {known}")
+    if not folders and split and not reader.splits(path) and _own_split(path) != split:
+        raise InputError(f"{path}: has no split {split!r}; it is one set of puzzles")
+    return reader(path, split=split, grid=grid)
+
+
+def _own_split(path: Path) -> str | None:
+    """The split that a path is itself, by its name: test/, test/puzzles.h5, test_img.npy."""
+    names = [path.name, path.name.split("_")[0], path.parent.name if path.is_file() else ""]
+    for split, spellings in SPLITS.items():
+        if any(name.lower() in spellings for name in names):
+            return split
+    return None
+
+
+def canonical_split(name: str) -> str:
+    """ "train", "val" or "test", whichever ``name`` means."""
+    for split, spellings in SPLITS.items():
+        if name.lower() in spellings:
+            return split
+    raise UnknownName("split", name, [s for spellings in SPLITS.values() for s in spellings])
+
+
+def split_folders(root: Path) -> dict[str, Path]:
+    """The folders of a data set root by split; empty if ``root`` is no such root."""
+    if not root.is_dir():
+        return {}
+    return {
+        split: root / spelling
+        for split, spellings in SPLITS.items()
+        for spelling in reversed(spellings)
+        if _reader(root / spelling) is not None
+    }
+
+
+def open_all(path: str | Path, *, grid: Grid | None = None) -> dict[str, Source]:
+    """Every split below ``path`` by name; a source without splits is named ``""``."""
+    path = Path(path)
+    reader = _reader(path)
+    names = list(split_folders(path)) or (reader.splits(path) if reader else [])
+    if not names:
+        return {"": open_source(path, grid=grid)}
+    return {name: open_source(path, split=name, grid=grid) for name in names}
+
+
+def _readers() -> list[type[Source]]:
+    """The reader classes, in the order in which they are asked."""
+    return [FORMATS.load(name) for name in sorted(FORMATS.names(), key=lambda n: n == LAST)]
+
+
+def _reader(path: Path) -> type[Source] | None:
+    if not path.exists():
+        return None
+    return next((reader for reader in _readers() if reader.recognise(path)), None)

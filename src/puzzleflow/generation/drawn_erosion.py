@@ -1,0 +1,83 @@
+"""Erosion along outlines: real ones drawn from a bank, or those of a fragment generator."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+import numpy as np
+
+from puzzleflow.core.rng import child_rng
+from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.generation.fragments import FragmentGenerator, fragment_generator
+from puzzleflow.masks import each_mask, resize_mask
+
+MOST_REMEMBERED = 8192  # drawn masks of one generator, 2 KB each
+
+
+class OutlineErosion:
+    """Outlines of real fragments, each as often as chance will have it."""
+
+    def __init__(self, path: str) -> None:
+        self.name = f"outlines:{path}"
+        self._bank = [(mask.shape, np.packbits(mask)) for _, mask, _ in each_mask(path)]
+
+    @property
+    def checksum(self) -> int:
+        """CRC-32 of all outlines."""
+        checksum = 0
+        for shape, bits in self._bank:
+            checksum = zlib.crc32(bits.data, zlib.crc32(str(shape).encode(), checksum))
+        return checksum
+
+    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
+        masks = np.empty((len(seeds), height, width), bool)
+        for index, seed in enumerate(seeds):
+            shape, bits = self._bank[child_rng(seed, "outline").integers(len(self._bank))]
+            outline = np.unpackbits(bits, count=shape[0] * shape[1]).reshape(shape)
+            masks[index] = resize_mask(outline.astype(bool), height, width)
+        return masks
+
+
+class GeneratedErosion:
+    """Masks of a fragment generator; the last ones are remembered.
+
+    Sweeps cut the same masks again and again, and drawing one takes longer than cutting it.
+    """
+
+    def __init__(self, name: str, generator: FragmentGenerator) -> None:
+        self.name = name
+        self._generator = generator
+        self._drawn: dict[int, ByteArray] = {}  # seed → (128, 16) packed
+        self._lock = threading.Lock()
+
+    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
+        if not len(seeds):
+            return np.zeros((0, height, width), bool)
+        drawn = self._draw(seeds)  # (N, 128, 128)
+        return np.stack([resize_mask(mask, height, width) for mask in drawn])  # (N, h, w)
+
+    def _draw(self, seeds: Sequence[int]) -> BoolArray:
+        """(N, 128, 128) bool, drawn or remembered."""
+        with self._lock:
+            new = [seed for seed in dict.fromkeys(seeds) if seed not in self._drawn]
+            if new:
+                packed = np.packbits(self._generator.masks(new), axis=-1)  # (M, 128, 16)
+                self._drawn.update(zip(new, packed, strict=True))
+            found = np.stack([self._drawn[seed] for seed in seeds])
+            for seed in list(self._drawn)[: max(0, len(self._drawn) - MOST_REMEMBERED)]:
+                del self._drawn[seed]
+        return np.unpackbits(found, axis=-1).astype(bool)
+
+
+@lru_cache(maxsize=4)
+def generated(name: str) -> GeneratedErosion:
+    """The erosion of the fragment generator ``name``, made once."""
+    return GeneratedErosion(name, fragment_generator(name))
+
+
+outline = partial(generated, "outline")
+vae = partial(generated, "vae")
+vae_prior = partial(generated, "vae-prior")

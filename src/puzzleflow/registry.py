@@ -1,0 +1,85 @@
+"""Things by name: import strings of this package, entry points of others, files of one's own.
+
+Listing the names loads nothing; a thing is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from puzzleflow.core.errors import InputError, UnknownName
+
+FILE = re.compile(r"[^=]+\.py:[A-Za-z_]\w*")  # a name that is a file and what to take from it
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Names of one kind of thing; a name stands for one thing only."""
+
+    what: str  # "solver": how errors call one of them
+    group: str  # "puzzleflow.solvers": the entry-point group for other packages
+    builtin: dict[str, str]  # name → "package.module:attribute"
+    files: bool = False  # whether FILE.py:ATTRIBUTE is a name, too; never for names from data
+
+    def names(self) -> list[str]:
+        """All names, sorted; imports nothing."""
+        return sorted(self._known())
+
+    def target(self, name: str) -> str:
+        """The import string of ``name``; one of a file is its own."""
+        if self.files and FILE.fullmatch(name):
+            return name
+        known = self._known()
+        if name not in known:
+            raise UnknownName(self.what, name, known)
+        return known[name]
+
+    def load(self, name: str) -> Any:
+        """The class or function behind ``name``."""
+        target = self.target(name)
+        module, _, attribute = target.rpartition(":") if ":" in target else (target, "", "")
+        try:
+            found: Any = _run(Path(module)) if module.endswith(".py") else import_module(module)
+            for part in attribute.split("."):
+                found = getattr(found, part)
+        except (ImportError, AttributeError, OSError, SyntaxError) as error:
+            raise InputError(
+                f"{self.what} {name!r} cannot be loaded from {target}: {error}"
+            ) from error
+        return found
+
+    def _known(self) -> dict[str, str]:
+        known = dict(self.builtin)
+        for entry in _installed(self.group, tuple(sys.path)):
+            if entry.name in known:
+                raise InputError(
+                    f"two {self.what}s are called {entry.name!r}: {known[entry.name]} and "
+                    f"{entry.value}{f' (package {entry.dist.name})' if entry.dist else ''}; "
+                    "uninstall one of them or rename it"
+                )
+            known[entry.name] = entry.value
+        return known
+
+
+@lru_cache
+def _installed(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Entry points on the import ``path``, looked for once: that takes some 20 ms."""
+    return tuple(entry_points(group=group))
+
+
+def _run(file: Path) -> ModuleType:
+    """The module that ``file`` makes now; a file that changed is run as it is."""
+    name = f"{file.stem}_{blake2b(str(file.resolve()).encode(), digest_size=4).hexdigest()}"
+    sys.modules[name] = module = ModuleType(name)
+    module.__file__ = str(file)
+    exec(compile(file.read_bytes(), file, "exec"), module.__dict__)
+    return module

@@ -1,0 +1,57 @@
+"""What a run writes down: log.jsonl always, TensorBoard events where that is installed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+LOG = "log.jsonl"
+
+
+class RunLog:
+    """Rows of figures, from ``step`` on."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        self.path = folder / LOG
+        self._events: Any = None
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        # what a stopped run wrote from this step on is hidden
+        self._events = SummaryWriter(str(folder / "events"), purge_step=step)
+
+    def write(self, row: dict[str, Any]) -> None:
+        """One row, which says its step."""
+        with self.path.open("a") as log:
+            log.write(json.dumps(row) + "\n")
+        for name, value in _flat(row) if self._events else ():
+            self._events.add_scalar(name, value, row["step"])
+
+    def close(self) -> None:
+        """Let go of the files."""
+        if self._events:
+            self._events.close()
+
+
+def validations(folder: Path) -> list[dict[str, Any]]:
+    """The rows with a validation, each step once, in order; a torn line is passed over."""
+    found = {}
+    for line in (folder / LOG).read_text().splitlines() if (folder / LOG).exists() else ():
+        with suppress(ValueError):
+            row = json.loads(line)
+            if "val" in row:
+                found[row["step"]] = row
+    return [found[step] for step in sorted(found)]
+
+
+def _flat(row: dict[str, Any], prefix: str = "") -> list[tuple[str, float]]:
+    flat: list[tuple[str, float]] = []
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat += _flat(value, f"{prefix}{name}/")
+        elif isinstance(value, int | float):
+            flat.append((prefix + name, float(value)))
+    return flat
