@@ -20,6 +20,7 @@ from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose, angle_between
 from puzzleflow.journal import Journal
+from puzzleflow.lock import locked
 from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
@@ -153,6 +154,7 @@ def all_candidates(
         known: dict[int, list[Candidate]] = {}
         book = None
         if journal is not None:
+            stack.enter_context(locked(journal.parent))
             book = stack.enter_context(
                 Journal(journal, "assemble", _heading(fragments, prepared.search), Row)
             )
