@@ -14,6 +14,7 @@ from puzzleflow.solvers.free_form.growth import (
     MIN_GAIN,
     Group,
     Grown,
+    Placement,
     grow,
     moved,
     placements,
@@ -54,7 +55,9 @@ def assemble(
         kept = bool(set(best.units) & set(pinned))
         if len(best.units) < 2 and not kept:
             break
+        best = _relaxed(board, units, best, pinned)
         best = _repaired(board, units, best, left, fixed=set(pinned), min_gain=min_gain)
+        best = _relaxed(board, units, best, pinned)
         left -= set(best.units)
         components.append(best.poses)
         held.append(kept)
@@ -126,6 +129,27 @@ def _repaired(
             break
     total = sum(_own_gain(board, units, unit, poses) for unit in used) / 2
     return Grown(poses, tuple(sorted(used)), total)
+
+
+def _relaxed(board: Board, units: Sequence[Group], grown: Grown, fixed: Collection[int]) -> Grown:
+    """Every unit moved a little against all the others, in turns."""
+    poses, gained = dict(grown.poses), 0.0
+    for _ in range(SWEEPS):
+        gained = 0.0
+        for unit in grown.units:
+            if unit in fixed:
+                continue
+            member, own = next(iter(units[unit].items()))
+            rest = {i: pose for i, pose in poses.items() if i not in units[unit]}
+            here = Placement(unit, poses[member] @ own.inverse(), 0.0)
+            before = _own_gain(board, units, unit, poses)
+            best = settled(board, units, here, rest, levels=4)
+            if best.gain > before:
+                poses = rest | moved(units[unit], best.motion)
+                gained += best.gain - before
+        if gained < 0.02 * len(grown.units):
+            break
+    return Grown(poses, grown.units, grown.total)
 
 
 def _own_gain(board: Board, units: Sequence[Group], unit: int, poses: Group) -> float:

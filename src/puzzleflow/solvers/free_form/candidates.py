@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose, angle_between
 from puzzleflow.journal import Journal
+from puzzleflow.lock import locked
 from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
@@ -28,7 +29,7 @@ from puzzleflow.solvers.free_form.palette import Palette
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
-VERSION = 1  # of the candidates: a journal of another version is not used
+VERSION = 2  # of the candidates: a journal of another version is not used
 SAME_SHARE, SAME_ANGLE = 0.05, 4.0  # of √area, degrees: nearer candidates are one
 
 Report = Callable[[str, int, int], None]
@@ -153,9 +154,11 @@ def all_candidates(
         known: dict[int, list[Candidate]] = {}
         book = None
         if journal is not None:
-            heading = _heading(fragments, prepared.search)
-            book = stack.enter_context(Journal(journal, "candidates", heading, Row))
-            known = {entry.row: entry.told(book.path, count) for entry in book.entries}
+            stack.enter_context(locked(journal.parent))
+            book = stack.enter_context(
+                Journal(journal, "assemble", _heading(fragments, prepared.search), Row)
+            )
+            known = _read(book, count)
         done = sum(known)
         on_progress("pairs", done, total)
         rows = [row for row in range(1, count) if row not in known]
@@ -166,7 +169,7 @@ def all_candidates(
         ):
             known[row] = found
             if book is not None:
-                book.append(Row.of(row, found))
+                book.append(Row(row, tuple(map(_values, found))))
             done += row
             on_progress("pairs", done, total)
     return tuple(each for row in sorted(known) for each in known[row])
@@ -182,36 +185,32 @@ def _heading(fragments: Sequence[Fragment], search: Search) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """What a journal keeps of one fragment: its candidates with all before it."""
+    """Candidates of one fragment beside each one before it, as the journal keeps them."""
 
     row: int
-    first: tuple[int, ...]
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    angle: tuple[float, ...]
-    score: tuple[float, ...]
+    candidates: tuple[tuple[float, ...], ...]
 
-    @classmethod
-    def of(cls, row: int, found: Sequence[Candidate]) -> Row:
-        poses = [each.pose for each in found]
-        return cls(
-            row,
-            tuple(each.first for each in found),
-            tuple(pose.x for pose in poses),
-            tuple(pose.y for pose in poses),
-            tuple(pose.angle for pose in poses),
-            tuple(each.score for each in found),
-        )
 
-    def told(self, path: Path, count: int) -> list[Candidate]:
-        """The candidates again; a row of other fragments is refused."""
-        lengths = set(map(len, (self.first, self.x, self.y, self.angle, self.score)))
-        known = all(0 <= first < self.row for first in self.first)
-        if not 0 < self.row < count or not known or len(lengths) > 1:
-            raise FormatError(f"{path}: row {self.row} is no row of pairs of {count} fragments")
-        return [
-            Candidate(first, self.row, Pose(x, y, angle), score)
-            for first, x, y, angle, score in zip(
-                self.first, self.x, self.y, self.angle, self.score, strict=True
-            )
-        ]
+def _read(book: Journal[Row], count: int) -> dict[int, list[Candidate]]:
+    """Rows of a journal."""
+    known = {}
+    for entry in book.entries:
+        try:
+            if not 0 < entry.row < count:
+                raise ValueError
+            known[entry.row] = list(_candidates(entry.row, entry.candidates))
+        except ValueError:
+            raise FormatError(f"{book.path}: expected rows of pairs of {count}") from None
+    return known
+
+
+def _values(candidate: Candidate) -> tuple[float, ...]:
+    pose = candidate.pose
+    return candidate.first, pose.x, pose.y, pose.angle, candidate.score
+
+
+def _candidates(row: int, rows: Sequence[Sequence[float]]) -> Iterator[Candidate]:
+    for first, x, y, angle, score in rows:
+        if not 0 <= int(first) < row:
+            raise ValueError
+        yield Candidate(int(first), row, Pose(x, y, angle), float(score))

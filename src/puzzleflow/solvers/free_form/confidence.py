@@ -12,16 +12,18 @@ from puzzleflow.core.types import FloatArray
 from puzzleflow.solvers.free_form.board import Board
 from puzzleflow.solvers.free_form.growth import placements
 
-# logistic of (1, gain, margin to the next best placement, fragments in the component)
-WEIGHTS = (-2.0, 0.5, 0.5, 0.05)
+# logistic of the margin; fitted on 63 placements in synthetic sets, see docs/free-form.md
+AT_NO_MARGIN, PER_MARGIN = -2.85, 0.534
+MIN_MARGIN = 1.0  # of these 63, none of the 15 with less lay right
+MIN_CONTACT = 0.15  # of fragments that hold each other
 
 
-def evidence(board: Board, poses: Mapping[int, Pose], index: int) -> tuple[float, float, float]:
-    """Gain of a placed fragment, its margin to the next best placement, size of the component."""
+def margin_of(board: Board, poses: Mapping[int, Pose], index: int) -> float:
+    """What a placed fragment gains beyond its next best placement."""
     rest = {i: pose for i, pose in poses.items() if i != index}
     gain = board.gain({index: poses[index]}, rest)
     if not math.isfinite(gain):
-        return 0.0, 0.0, float(len(poses))
+        return 0.0
     units = [{index: Pose(0, 0)}]
     own = poses[index]
     others = [
@@ -30,7 +32,7 @@ def evidence(board: Board, poses: Mapping[int, Pose], index: int) -> tuple[float
         if math.hypot(each.motion.x - own.x, each.motion.y - own.y) > 0.25 * board.roots[index]
         or abs(math.remainder(each.motion.angle - own.angle, 360)) > 15
     ]
-    return gain, gain - max([0.0, *others]), float(len(poses))
+    return gain - max([0.0, *others])
 
 
 def confidences(
@@ -43,8 +45,45 @@ def confidences(
             if index in pinned:
                 sure[index] = 1.0
                 continue
-            gain, margin, size = evidence(board, poses, index)
-            features = 1.0, min(gain, 12.0), max(min(margin, 12.0), -4.0), min(size, 12.0)
-            value = sum(w * f for w, f in zip(WEIGHTS, features, strict=True))
+            value = AT_NO_MARGIN + PER_MARGIN * min(margin_of(board, poses, index), 12.0)
             sure[index] = 1 / (1 + math.exp(-value))
     return sure
+
+
+def pruned(
+    board: Board, components: Sequence[Mapping[int, Pose]], held: Collection[int]
+) -> list[dict[int, Pose]]:
+    """Components without fragments that might as well lie elsewhere; what falls apart is parted.
+
+    held  fragments that stay in any case
+    """
+    kept: list[dict[int, Pose]] = []
+    for poses in components:
+        left = {
+            index: pose
+            for index, pose in poses.items()
+            if index in held or margin_of(board, poses, index) >= MIN_MARGIN
+        }
+        kept += _parts(board, left, held)
+    return sorted(kept, key=len, reverse=True)
+
+
+def _parts(board: Board, poses: Mapping[int, Pose], held: Collection[int]) -> list[dict[int, Pose]]:
+    """Connected parts of at least two fragments; all held ones are one part."""
+    left, parts = set(poses), []
+    while left:
+        start = min(left, key=lambda index: (index not in held, index))
+        part, edge = set(), {index for index in left if index in held} or {start}
+        while edge:
+            part |= edge
+            left -= edge
+            edge = {j for j in left if any(_touch(board, poses, i, j) for i in edge)}
+        if len(part) > 1 or part & set(held):
+            parts.append({index: poses[index] for index in sorted(part)})
+    return parts
+
+
+def _touch(board: Board, poses: Mapping[int, Pose], i: int, j: int) -> bool:
+    if not board.near(i, poses[i], j, poses[j]):
+        return False
+    return board.fit(i, poses[i], j, poses[j]).contact >= MIN_CONTACT

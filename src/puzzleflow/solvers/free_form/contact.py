@@ -2,9 +2,11 @@
 
 The points of one fragment that lie near its edge are looked up in the map of the
 other, and the other way round. A point that falls within the other's reach, outside
-its material, is in contact: it gains (1 + GAIN) · likeness − 1, where likeness compares its colour
-with that of the other's nearest material, times a weight that falls with the distance
-to that material. A point that falls on material is overlap and loses OVERLAP_LOSS.
+its material, is in contact: it gains (1 + GAIN) · likeness − 1, where likeness compares
+its colour with that of the other's nearest material. Contact counts less the farther
+that material is, and where the point's own edge is straight. A point that falls on
+material is overlap and loses OVERLAP_LOSS.
+
 Edges are worn: fragments that touch lie too near. A point nearer than the gap that is
 expected loses CROWD_LOSS, so that the best pose leaves about that gap. Scores are
 areas over √area · reach of the median fragment of the set, so a long contact is worth
@@ -19,8 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
+from scipy.spatial import cKDTree
 
+from puzzleflow.core.contact import outline_points
 from puzzleflow.core.pose import Pose
+from puzzleflow.core.types import FloatArray
 from puzzleflow.search.compiling import compiled
 from puzzleflow.solvers.free_form.correlation import GAIN, OVERLAP_LOSS
 from puzzleflow.solvers.free_form.extended import extended
@@ -28,6 +33,9 @@ from puzzleflow.solvers.free_form.scaled import ScaledSet
 
 MAX_POINTS = 900
 CROWD_LOSS = 0.2 * GAIN
+STRAIGHT_OVER = 0.3  # of √area: radius within which an edge is looked at
+ROUGH = 0.03  # of √area: deviation from a line that makes an edge rough
+STRAIGHT_TRUST = 0.2
 Floats = NDArray[np.float32]
 Sums = tuple[float, float, float, float, float, float, float]
 
@@ -41,6 +49,7 @@ class Rim:
     points    (M, 2) x, y of material near the edge, from the centre
     tints     (M, 3) their colours
     weight    pixels for which a point stands
+    trust     (M,) how much contact of a point counts: little where the edge is straight
     reach     how far the fragment is extended
     gap       that is expected between it and its neighbours
     root      √area
@@ -51,6 +60,7 @@ class Rim:
     colours: Floats
     points: Floats
     tints: Floats
+    trust: Floats
     weight: float
     reach: float
     gap: float
@@ -82,12 +92,28 @@ def _rim(scaled: ScaledSet, index: int, unit: float) -> Rim:
         shown.colours,
         np.asarray(points, np.float32),
         shown.colours[kept_rows, kept_cols],
+        _trust(points, outline_points(shown.material), scaled.root_px(index)),
         len(rows) / len(order),
         reach,
         scaled.gap_px(index),
         scaled.root_px(index),
         unit,
     )
+
+
+def _trust(points: FloatArray, outline: FloatArray, root: float) -> Floats:
+    """(M,) in [STRAIGHT_TRUST, 1]: how rough the edge is near each point.
+
+    Straight edges are mostly those of the picture or the sheet: they fit each other
+    everywhere and say nothing. Roughness is the deviation of the outline from a line.
+    """
+    around = cKDTree(outline)
+    rough = np.empty(len(outline))
+    for number, near in enumerate(around.query_ball_point(outline, STRAIGHT_OVER * root)):
+        spread = np.cov(outline[near].T) if len(near) > 2 else np.eye(2)
+        rough[number] = math.sqrt(max(0.0, float(np.linalg.eigvalsh(spread)[0])))
+    nearest = around.query(points)[1]
+    return np.asarray(np.clip(rough[nearest] / (ROUGH * root), STRAIGHT_TRUST, 1), np.float32)
 
 
 @dataclass(frozen=True)
@@ -148,14 +174,26 @@ def refined(
     return moved, float(score / first.unit)
 
 
-def _arrays(rim: Rim) -> tuple[Floats, Floats, Floats, Floats, float, float, float]:
-    return rim.distance, rim.colours, rim.points, rim.tints, rim.weight, rim.reach, rim.gap
+def _arrays(
+    rim: Rim,
+) -> tuple[Floats, Floats, Floats, Floats, Floats, float, float, float]:
+    return (
+        rim.distance,
+        rim.colours,
+        rim.points,
+        rim.tints,
+        rim.trust,
+        rim.weight,
+        rim.reach,
+        rim.gap,
+    )
 
 
 @compiled
 def _one_side(
     distance: Floats, colours: Floats, reach: float, gap: float, points: Floats, tints: Floats,
-    weight: float, a: float, b: float, c: float, d: float, x: float, y: float, limit: float,
+    trust: Floats, weight: float,
+    a: float, b: float, c: float, d: float, x: float, y: float, limit: float,
 ) -> Sums:  # fmt: skip
     """Sums over points mapped by (a, b; c, d) + (x, y) into the map of the other."""
     height, width = distance.shape
@@ -191,7 +229,7 @@ def _one_side(
             difference = colours[row, col, channel] - tints[k, channel]
             total += difference * difference
         # the nearer, the better its colour is known
-        sure = weight * 2.0 * (1.0 - away / (reach + 1.0))
+        sure = trust[k] * weight * 2.0 * (1.0 - away / (reach + 1.0))
         contact += sure
         if total < limit:
             like += sure * math.exp(-total)
@@ -203,20 +241,21 @@ def _one_side(
 
 @compiled
 def _sums(
-    distance_1: Floats, colours_1: Floats, points_1: Floats, tints_1: Floats, weight_1: float,
-    reach_1: float, gap_1: float, distance_2: Floats, colours_2: Floats, points_2: Floats,
-    tints_2: Floats, weight_2: float, reach_2: float, gap_2: float,
+    distance_1: Floats, colours_1: Floats, points_1: Floats, tints_1: Floats,
+    trust_1: Floats, weight_1: float, reach_1: float, gap_1: float,
+    distance_2: Floats, colours_2: Floats, points_2: Floats, tints_2: Floats,
+    trust_2: Floats, weight_2: float, reach_2: float, gap_2: float,
     x: float, y: float, angle: float,
 ) -> Sums:  # fmt: skip
     """Contact, likeness, overlap, gap and middle of the contact in the second's frame."""
     cos = math.cos(angle)
     sin = math.sin(angle)
     one = _one_side(
-        distance_1, colours_1, reach_1, gap_1, points_2, tints_2, weight_2,
+        distance_1, colours_1, reach_1, gap_1, points_2, tints_2, trust_2, weight_2,
         cos, sin, -sin, cos, x, y, 12.0,
     )  # fmt: skip
     two = _one_side(
-        distance_2, colours_2, reach_2, gap_2, points_1, tints_1, weight_1,
+        distance_2, colours_2, reach_2, gap_2, points_1, tints_1, trust_1, weight_1,
         cos, -sin, sin, cos, -(cos * x - sin * y), -(sin * x + cos * y), 12.0,
     )  # fmt: skip
     return (
@@ -237,16 +276,17 @@ def _value(sums: Sums) -> float:
 
 @compiled
 def _climb(
-    distance_1: Floats, colours_1: Floats, points_1: Floats, tints_1: Floats, weight_1: float,
-    reach_1: float, gap_1: float, distance_2: Floats, colours_2: Floats, points_2: Floats,
-    tints_2: Floats, weight_2: float, reach_2: float, gap_2: float,
+    distance_1: Floats, colours_1: Floats, points_1: Floats, tints_1: Floats,
+    trust_1: Floats, weight_1: float, reach_1: float, gap_1: float,
+    distance_2: Floats, colours_2: Floats, points_2: Floats, tints_2: Floats,
+    trust_2: Floats, weight_2: float, reach_2: float, gap_2: float,
     start: NDArray[np.float64], turn: float, shift: float, levels: int,
 ) -> tuple[NDArray[np.float64], float]:  # fmt: skip
     """Compass search: each step is tried both ways, and halved when none helps."""
     best = start.copy()
     sums = _sums(
-        distance_1, colours_1, points_1, tints_1, weight_1, reach_1, gap_1,
-        distance_2, colours_2, points_2, tints_2, weight_2, reach_2, gap_2,
+        distance_1, colours_1, points_1, tints_1, trust_1, weight_1, reach_1, gap_1,
+        distance_2, colours_2, points_2, tints_2, trust_2, weight_2, reach_2, gap_2,
         best[0], best[1], best[2],
     )  # fmt: skip
     value = _value(sums)
@@ -271,8 +311,8 @@ def _climb(
                         trial[0] += c0 * mx + s0 * my - c1 * mx - s1 * my
                         trial[1] += -s0 * mx + c0 * my + s1 * mx - c1 * my
                     found = _sums(
-                        distance_1, colours_1, points_1, tints_1, weight_1, reach_1, gap_1,
-                        distance_2, colours_2, points_2, tints_2, weight_2, reach_2, gap_2,
+                        distance_1, colours_1, points_1, tints_1, trust_1, weight_1, reach_1, gap_1,
+                        distance_2, colours_2, points_2, tints_2, trust_2, weight_2, reach_2, gap_2,
                         trial[0], trial[1], trial[2],
                     )  # fmt: skip
                     if _value(found) > value:

@@ -1,6 +1,6 @@
 """Components grown best first from units: single fragments, or groups that hold together.
 
-At every step the surest placement is taken: large gain, no rival. A gain counts all
+At every step the placement with the largest gain is taken. A gain counts all
 fragments that are placed already, so a pose that agrees with several of them
 (a loop that closes) wins over one that agrees with a single one, and one that
 lies over others is out. Growth ends when no placement gains enough.
@@ -17,8 +17,7 @@ from puzzleflow.solvers.free_form.board import Board
 
 Group = Mapping[int, Pose]
 
-MIN_GAIN = 0.6  # less is as likely chance as truth
-RIVAL = 0.5  # how much a unit's second best placement speaks against its best
+MIN_GAIN = 1.5  # less is as likely chance as truth
 SAME_SHARE, SAME_ANGLE = 0.08, 4.0  # of √area, degrees: nearer placements are one
 
 
@@ -68,19 +67,12 @@ def placements(
     return sorted(found, key=lambda each: -each.gain)
 
 
-def _same(
-    board: Board,
-    units: Sequence[Group],
-    unit: int,
-    motion: Pose,
-    other: Placement,
-    loose: float = 1.0,
-) -> bool:
-    if other.unit != unit or angle_between(other.motion.angle, motion.angle) > loose * SAME_ANGLE:
+def _same(board: Board, units: Sequence[Group], unit: int, motion: Pose, other: Placement) -> bool:
+    if other.unit != unit or angle_between(other.motion.angle, motion.angle) > SAME_ANGLE:
         return False
     index, pose = next(iter(units[unit].items()))
     one, two = motion @ pose, other.motion @ pose
-    return math.hypot(one.x - two.x, one.y - two.y) < loose * SAME_SHARE * board.roots[index]
+    return math.hypot(one.x - two.x, one.y - two.y) < SAME_SHARE * board.roots[index]
 
 
 def grow(
@@ -97,8 +89,8 @@ def grow(
     used, total = [start], 0.0
     pending = placements(board, units, left, poses, poses)
     while pending:
-        best = _surest(board, units, [each for each in pending if each.gain >= min_gain])
-        if best is None:
+        best = max(pending, key=lambda each: each.gain)
+        if best.gain < min_gain:
             break
         best = settled(board, units, best, poses)
         added = moved(units[best.unit], best.motion)
@@ -109,22 +101,6 @@ def grow(
         pending = _updated(board, units, pending, best.unit, added)
         pending += placements(board, units, left, added, poses)
     return Grown(poses, tuple(used), total)
-
-
-def _surest(board: Board, units: Sequence[Group], pending: Sequence[Placement]) -> Placement | None:
-    """The placement with the largest gain above RIVAL times its unit's second best."""
-    best: dict[int, Placement] = {}
-    second: dict[int, float] = {}
-    for each in sorted(pending, key=lambda one: -one.gain):
-        if each.unit not in best:
-            best[each.unit] = each
-        elif each.unit not in second and not _same(
-            board, units, each.unit, each.motion, best[each.unit], loose=3.0
-        ):
-            second[each.unit] = each.gain
-    return max(
-        best.values(), key=lambda one: one.gain - RIVAL * second.get(one.unit, 0.0), default=None
-    )
 
 
 def _updated(
@@ -142,7 +118,7 @@ def _updated(
 
 
 def settled(
-    board: Board, units: Sequence[Group], start: Placement, placed: Group, levels: int = 4
+    board: Board, units: Sequence[Group], start: Placement, placed: Group, levels: int = 5
 ) -> Placement:
     """The placement moved a little, so that it fits all its neighbours best."""
     group = units[start.unit]
@@ -154,7 +130,7 @@ def settled(
     }
     best = replace(start, gain=board.gain(here, beside))
     root = min(board.roots[index] for index in group)
-    shift, turn = 0.03 * root, 1.5
+    shift, turn = 0.05 * root, 4.0
     for _ in range(levels):
         x = sum(pose.x for pose in here.values()) / len(here)
         y = sum(pose.y for pose in here.values()) / len(here)

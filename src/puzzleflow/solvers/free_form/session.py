@@ -14,7 +14,7 @@ from puzzleflow.solvers.free_form.assembling import assemble
 from puzzleflow.solvers.free_form.base import Report, Together, check_wishes, silent
 from puzzleflow.solvers.free_form.board import Board
 from puzzleflow.solvers.free_form.candidates import Prepared, Search, all_candidates
-from puzzleflow.solvers.free_form.confidence import confidences
+from puzzleflow.solvers.free_form.confidence import confidences, pruned
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.growth import MIN_GAIN
 from puzzleflow.solvers.free_form.scaled import GAP
@@ -85,6 +85,8 @@ class AssembleSession:
         board = replace(self.board, never=check_wishes(len(self.board), pins, together, never))
         units, fixed = self._units(pins, together)
         components = assemble(board, units, seed=seed, pinned=fixed, min_gain=self.min_gain)
+        held = set(pins).union(*(unit for unit in units if len(unit) > 1))
+        components = pruned(board, components, held)
         sure = confidences(board, components, set(pins))
         return Assembly(
             len(board),
