@@ -18,18 +18,17 @@ Angles are counter-clockwise. Fragments are cut down to their material.
 
 from __future__ import annotations
 
-import csv
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import FormatError, InputError, naming
+from puzzleflow.core.errors import FormatError, naming
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.pose import Pose, rotation
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
-from puzzleflow.files import read_json
+from puzzleflow.files import read_json, read_table
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.free_form.source import MAX_FRAGMENTS, FragmentSource, sub_folders
 from puzzleflow.storage.free_form.text import number, numbers, plain_name
@@ -189,19 +188,15 @@ def _tables(folder: Path) -> list[Path]:
 
 def _read_table(path: Path) -> dict[str, tuple[float, float, float]] | None:
     """Rows of ``rpf,x,y,rot``; None if the file has another header."""
+    header, *rows = read_table(path) or [[]]
+    columns = [name.strip() for name in header]
+    if not {"rpf", "x", "y", "rot"} <= set(columns):
+        return None
     poses: dict[str, tuple[float, float, float]] = {}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            table = csv.DictReader(stream, skipinitialspace=True)
-            if not {"rpf", "x", "y", "rot"} <= set(table.fieldnames or ()):
-                return None
-            for row in table:
-                x, y, rot = (number(row[name], path) for name in ("x", "y", "rot"))
-                poses[_stem(row["rpf"] or "")] = x, y, rot
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{path}: expected a table rpf,x,y,rot ({error})") from error
+    for fields in rows:
+        row = dict(zip(columns, fields, strict=False))
+        x, y, rot = (number(row.get(name), path) for name in ("x", "y", "rot"))
+        poses[_stem(row.get("rpf", ""))] = x, y, rot
     return poses
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.types import FloatArray
+from puzzleflow.files import read_regular
 from puzzleflow.storage.free_form.source import MAX_POSE
 
 
 def read_lines(path: Path) -> list[list[str]]:
     """Words of every line that is not blank."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_regular(path).decode("utf-8-sig").splitlines()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
