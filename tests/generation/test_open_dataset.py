@@ -187,7 +187,7 @@ def test_damaged_open_recipes(pictures: Path, tmp_path: Path, column: int, value
     fields = first.split(",")
     fields[column] = value
     path.write_text("\n".join([head, ",".join(fields), *rest]) + "\n")
-    with pytest.raises(FormatError, match="line 2"):
+    with pytest.raises(FormatError, match="puzzle 0"):
         read_recipe(tmp_path / "set" / "test")
 
 
