@@ -227,5 +227,5 @@ def test_weights_of_another_kind_are_refused(tmp_path: Path) -> None:
     save_weights(
         path, {"a": torch.zeros(1)}, {"kind": "flow", "network": CONFIGS["tiny"].to_dict()}
     )
-    with pytest.raises(FormatError, match="weights of another model"):
+    with pytest.raises(FormatError, match="describes a larger network"):
         open_engine(path)
