@@ -1,6 +1,6 @@
 """Compiled moves of whole rectangles: which cells change, and what lies there then.
 
-Each plan writes the cells that change and their new candidates, and returns how many
+``plan_…`` writes the cells that change and their new candidates, and returns how many
 there are, 0 where nothing would change. Layouts have a frame of cells that hold nobody.
 """
 
@@ -89,3 +89,19 @@ def plan_guided_block(cells, rng, rows, cols, at, to, changed, pieces, inside):
         cells, y - up, x - left, up + lower + 1, left + beyond + 1, ty - y, tx - x,
         width, changed, pieces, inside,
     )  # fmt: skip
+
+
+@inner
+def touching(cells, changed, num, mark, width, unary, right, down):
+    """The terms of E that touch any of the first ``num`` cells in ``changed``."""
+    total = 0.0
+    for i in range(num):
+        cell = changed[i]
+        piece = cells[cell]
+        total += unary[piece, cell] + right[piece, cells[cell + 1]]
+        total += down[piece, cells[cell + width]]
+        if not mark[cell - 1]:
+            total += right[cells[cell - 1], piece]
+        if not mark[cell - width]:
+            total += down[cells[cell - width], piece]
+    return total

@@ -3,8 +3,9 @@
 Three kinds of moves, each as probable as its inverse, so that the chain
 samples exp(−E / T): two pieces change places; a rectangle of pieces moves
 elsewhere and what lay there fills the room it left; the pieces of a rectangle
-(a line, a block, the whole layout) roll cyclically. When only a low energy is
-sought, *guided* moves aim a piece beside one that it fits.
+(a line, a block, the whole layout) roll cyclically. In the open world a piece may
+also turn, and one that lies aside may come in for another. When only a low energy
+is sought, *guided* moves aim a piece beside one that it fits.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -18,6 +19,7 @@ from puzzleflow.search.block_moves import (
     plan_guided_block,
     plan_random_block,
     plan_random_roll,
+    touching,
 )
 from puzzleflow.search.compiling import below, compiled, inner, random_state, uniform
 from puzzleflow.search.tables import Tables
@@ -65,22 +67,6 @@ def _swap_delta(cells, a, b, width, unary, right, down):
     after = _around(cells, a, width, unary, right, down)
     after += _around(cells, b, width, unary, right, down)
     return after - before
-
-
-@inner
-def _touching(cells, changed, num, mark, width, unary, right, down):
-    """The terms of E that touch any of the first ``num`` cells in ``changed``."""
-    total = 0.0
-    for i in range(num):
-        cell = changed[i]
-        piece = cells[cell]
-        total += unary[piece, cell] + right[piece, cells[cell + 1]]
-        total += down[piece, cells[cell + width]]
-        if not mark[cell - 1]:
-            total += right[cells[cell - 1], piece]
-        if not mark[cell - width]:
-            total += down[cells[cell - width], piece]
-    return total
 
 
 @inner
@@ -235,10 +221,10 @@ def _sweep(
             for i in range(num):
                 mark[changed[i]] = True
                 old[i] = cells[changed[i]]
-            delta = -_touching(cells, changed, num, mark, width, unary, right, down)
+            delta = -touching(cells, changed, num, mark, width, unary, right, down)
             for i in range(num):
                 cells[changed[i]] = pieces[i]
-            delta += _touching(cells, changed, num, mark, width, unary, right, down)
+            delta += touching(cells, changed, num, mark, width, unary, right, down)
             accepted = delta <= 0.0 or uniform(rng) < np.exp(-delta / temperature)
             for i in range(num):
                 mark[changed[i]] = False
