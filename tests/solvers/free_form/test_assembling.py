@@ -117,6 +117,23 @@ def test_ranking_lists_each_partner_once(session: AssembleSession) -> None:
     assert {each.second for each in ranked[:2]} <= {1, 2, 3}
 
 
+def test_a_dropped_fragment_snaps_to_its_place(session: AssembleSession) -> None:
+    true = quarters().poses
+    placed = {0: true[0], 2: true[2]}
+    dropped = Pose(true[1].x + 9, true[1].y - 7, 0)
+    best = session.fits(1, dropped, placed)[0]
+    assert_close(best.pose, true[1])
+    assert 0 in best.beside
+    assert best.gain > 0
+
+
+def test_nothing_fits_far_from_all_others(session: AssembleSession) -> None:
+    assert session.fits(1, Pose(5000, 0), {0: Pose(0, 0)}) == []
+    assert session.fits(1, Pose(0, 0), {}) == []
+    with pytest.raises(InputError):
+        session.fits(9, Pose(0, 0), {0: Pose(0, 0)})
+
+
 def test_one_fragment_is_left_alone() -> None:
     alone = FragmentSet(quarters().fragments[:1])
     session = AssembleSolver().prepare(alone)

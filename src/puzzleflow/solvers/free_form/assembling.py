@@ -8,7 +8,7 @@ import numpy as np
 
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.rng import child_rng
-from puzzleflow.solvers.free_form.board import Board
+from puzzleflow.solvers.free_form.board import MIN_CONTACT, Board
 from puzzleflow.solvers.free_form.contact import refined
 from puzzleflow.solvers.free_form.growth import (
     MIN_GAIN,
@@ -25,7 +25,6 @@ from puzzleflow.solvers.free_form.pose_graph import Join, adjusted
 STARTS = 8  # units from which growth is tried
 SWEEPS = 3  # of repair, at most
 RIGID = 1e4  # weight of a join within a unit
-MIN_CONTACT = 0.15  # of a pair that counts as joined
 
 Component = dict[int, Pose]
 

@@ -28,6 +28,20 @@ class Together:
     pose: Pose | None = None
 
 
+@dataclass(frozen=True)
+class Snap:
+    """A place where one fragment fits beside others that lie already.
+
+    pose    of the fragment, in the frame of the others
+    gain    higher is better; comparable within one session
+    beside  fragments that it touches there
+    """
+
+    pose: Pose
+    gain: float
+    beside: tuple[int, ...]
+
+
 @runtime_checkable
 class FreeFormSession(Protocol):
     """One set, prepared; may be asked any number of times."""
@@ -51,6 +65,22 @@ class FreeFormSession(Protocol):
 
     def rank(self, fragment: int, k: int = 10) -> list[Candidate]:
         """The likeliest partners of one fragment with their poses as it sees them, best first."""
+        ...
+
+    def fits(
+        self,
+        fragment: int,
+        near: Pose,
+        placed: Mapping[int, Pose],
+        *,
+        k: int = 5,
+        within: float = 0.5,
+    ) -> list[Snap]:
+        """Where a fragment that was dropped at ``near`` fits beside the placed ones, best first.
+
+        within  of √area: how far from ``near`` it may be moved; it may be turned by any angle
+        Quick: only candidates of the placed ones, and ``near`` itself, are looked at.
+        """
         ...
 
 

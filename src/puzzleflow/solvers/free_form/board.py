@@ -16,6 +16,7 @@ from puzzleflow.solvers.free_form.contact import Fit, Rim, fit
 
 MAX_OVERLAP = 0.06  # of the smaller area: two fragments that share more cannot both lie so
 PER_FRAGMENT = 40  # candidates of a fragment that assembling looks at
+MIN_CONTACT = 0.15  # of two fragments that hold each other
 PER_PAIR = 6  # candidates of a pair that assembling looks at
 
 
@@ -74,6 +75,12 @@ class Board:
     def fit(self, i: int, first: Pose, j: int, second: Pose) -> Fit:
         """How two placed fragments fit."""
         return fit(self.rims[i], self.rims[j], second.relative_to(first), self.scale)
+
+    def touch(self, i: int, first: Pose, j: int, second: Pose) -> bool:
+        """Whether two placed fragments hold each other."""
+        if not self.near(i, first, j, second):
+            return False
+        return self.fit(i, first, j, second).contact >= MIN_CONTACT
 
     def value(self, i: int, first: Pose, j: int, second: Pose) -> float:
         """Score of two placed fragments; −∞ where they must not lie so."""

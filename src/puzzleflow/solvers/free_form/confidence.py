@@ -15,7 +15,6 @@ from puzzleflow.solvers.free_form.growth import placements
 # logistic of the margin; fitted on 63 placements in synthetic sets, see docs/free-form.md
 AT_NO_MARGIN, PER_MARGIN = -2.85, 0.534
 MIN_MARGIN = 1.0  # of these 63, none of the 15 with less lay right
-MIN_CONTACT = 0.15  # of fragments that hold each other
 
 
 def margin_of(board: Board, poses: Mapping[int, Pose], index: int) -> float:
@@ -77,13 +76,7 @@ def _parts(board: Board, poses: Mapping[int, Pose], held: Collection[int]) -> li
         while edge:
             part |= edge
             left -= edge
-            edge = {j for j in left if any(_touch(board, poses, i, j) for i in edge)}
+            edge = {j for j in left if any(board.touch(i, poses[i], j, poses[j]) for i in edge)}
         if len(part) > 1 or part & set(held):
             parts.append({index: poses[index] for index in sorted(part)})
     return parts
-
-
-def _touch(board: Board, poses: Mapping[int, Pose], i: int, j: int) -> bool:
-    if not board.near(i, poses[i], j, poses[j]):
-        return False
-    return board.fit(i, poses[i], j, poses[j]).contact >= MIN_CONTACT

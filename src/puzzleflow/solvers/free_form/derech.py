@@ -21,7 +21,7 @@ from puzzleflow.core.assembly import Assembly, Candidate
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import IDENTITY, Pose
-from puzzleflow.solvers.free_form.base import Report, Together, check_wishes, silent
+from puzzleflow.solvers.free_form.base import Report, Snap, Together, check_wishes, silent
 from puzzleflow.solvers.free_form.board import MAX_OVERLAP, Board
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.session import AssembleSession, AssembleSolver
@@ -101,6 +101,18 @@ class GreedySession:
     def rank(self, fragment: int, k: int = 10) -> list[Candidate]:
         """Partners by confidence."""
         return self.pairs.rank(fragment, k)
+
+    def fits(
+        self,
+        fragment: int,
+        near: Pose,
+        placed: Mapping[int, Pose],
+        *,
+        k: int = 5,
+        within: float = 0.5,
+    ) -> list[Snap]:
+        """As ``assemble`` does."""
+        return self.pairs.fits(fragment, near, placed, k=k, within=within)
 
 
 def _grown(board: Board, left: set[int]) -> dict[int, Pose] | None:

@@ -12,7 +12,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from puzzleflow.core.pose import Pose, angle_between
+from puzzleflow.core.pose import IDENTITY, Pose, angle_between
+from puzzleflow.solvers.free_form.base import Snap
 from puzzleflow.solvers.free_form.board import Board
 
 Group = Mapping[int, Pose]
@@ -144,3 +145,32 @@ def settled(
                 best = Placement(start.unit, motion, gain)
         shift, turn = shift / 2, turn / 2
     return best
+
+
+def snaps(board: Board, fragment: int, near: Pose, placed: Group, within: float) -> list[Snap]:
+    """Places of a fragment at most ``within`` √area from ``near``, best first; none without gain.
+
+    Tried are the candidates of the placed fragments, and ``near`` itself moved a little.
+    """
+    units = [{fragment: IDENTITY}]
+    limit = within * board.roots[fragment]
+
+    def is_near(motion: Pose) -> bool:
+        return math.hypot(motion.x - near.x, motion.y - near.y) <= limit
+
+    options = [p for p in placements(board, units, [0], placed, placed) if is_near(p.motion)]
+    options.append(Placement(0, near, 0.0))
+    tried = [settled(board, units, each, placed, levels=6) for each in options]
+    found: list[Placement] = []
+    for each in sorted(tried, key=lambda option: -option.gain):
+        same = any(_same(board, units, 0, each.motion, other) for other in found)
+        if each.gain > 0 and not same and is_near(each.motion):
+            found.append(each)
+    return [
+        Snap(
+            each.motion,
+            each.gain,
+            tuple(i for i in placed if board.touch(i, placed[i], fragment, each.motion)),
+        )
+        for each in found
+    ]

@@ -11,12 +11,12 @@ from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import IDENTITY, Pose
 from puzzleflow.solvers.free_form.assembling import assemble
-from puzzleflow.solvers.free_form.base import Report, Together, check_wishes, silent
+from puzzleflow.solvers.free_form.base import Report, Snap, Together, check_wishes, silent
 from puzzleflow.solvers.free_form.board import Board
 from puzzleflow.solvers.free_form.candidates import Prepared, Search, all_candidates
 from puzzleflow.solvers.free_form.confidence import confidences, pruned
 from puzzleflow.solvers.free_form.extended import REACH
-from puzzleflow.solvers.free_form.growth import MIN_GAIN
+from puzzleflow.solvers.free_form.growth import MIN_GAIN, snaps
 from puzzleflow.solvers.free_form.scaled import GAP
 
 LISTED = 200  # candidates that an answer carries
@@ -104,6 +104,22 @@ class AssembleSession:
                 seen = each if each.first == fragment else each.swapped()
                 best.setdefault(seen.second, seen)
         return list(best.values())[:k]
+
+    def fits(
+        self,
+        fragment: int,
+        near: Pose,
+        placed: Mapping[int, Pose],
+        *,
+        k: int = 5,
+        within: float = 0.5,
+    ) -> list[Snap]:
+        """See :class:`puzzleflow.solvers.free_form.base.FreeFormSession`."""
+        check_wishes(len(self.board), {fragment: near, **placed}, (), ())
+        inward = {i: pose @ self.offsets[i] for i, pose in placed.items() if i != fragment}
+        own = self.offsets[fragment]
+        found = snaps(self.board, fragment, near @ own, inward, within)[:k]
+        return [replace(each, pose=each.pose @ own.inverse()) for each in found]
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
