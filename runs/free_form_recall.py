@@ -11,8 +11,8 @@ import sys
 
 from puzzleflow.core.assembly_metrics import pair_recall
 from puzzleflow.evaluation.spec import SolverSpec
+from puzzleflow.formats.open import open_fragments
 from puzzleflow.solvers.free_form.session import AssembleSolver
-from puzzleflow.storage.free_form.open import open_fragments
 
 
 def main(path: str, solver_text: str = "assemble") -> None:

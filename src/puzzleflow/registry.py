@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.options import checked_call
 
 FILE = re.compile(r"[^=]+\.py:[A-Za-z_]\w*")  # a name that is a file and what to take from it
 
@@ -56,6 +57,10 @@ class Registry:
                 f"{self.what} {name!r} cannot be loaded from {target}: {error}"
             ) from error
         return found
+
+    def build(self, name: str, *given: Any, **options: Any) -> Any:
+        """What is behind ``name``, called with what is given once that is checked."""
+        return checked_call(f"{self.what} {name!r}", self.load(name), *given, **options)
 
     def _known(self) -> dict[str, str]:
         known = dict(self.builtin)

@@ -12,10 +12,10 @@ from puzzleflow.cli.assemble import _announcing
 from puzzleflow.cli.main import main
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.pose import Pose
+from puzzleflow.formats.open import open_fragments
 from puzzleflow.pictures import read_picture, write_picture
 from puzzleflow.solvers.free_form.doubts import doubts
 from puzzleflow.storage.free_form.answer import read_assembly
-from puzzleflow.storage.free_form.open import open_fragments
 from puzzleflow.storage.free_form.own import write_fragments
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from puzzleflow.cli.main import main
 from puzzleflow.core.assembly import Assembly, truth_assembly
+from puzzleflow.formats.open import open_fragments
 from puzzleflow.pictures import read_picture, write_picture
 from puzzleflow.storage.free_form.answer import write_assembly
-from puzzleflow.storage.free_form.open import open_fragments
 
 
 @pytest.fixture(scope="module")

@@ -204,7 +204,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
         (["--masks", "no-such"], InputError, "no-such: no masks there"),
         (["--masks", tmp_path], InputError, "no mask pictures in this folder"),
         (["--set", "speed=3"], UnknownName, "unknown setting 'speed'"),
-        (["--set", "decay_all=perhaps"], InputError, "expected bool"),
+        (["--set", "decay_all=perhaps"], InputError, "expected true or false"),
         (["--initial", tmp_path / "none.safetensors"], InputError, "no such weights file"),
         (["--data", tmp_path / "absent"], InputError, "no such file or folder"),
         (["--data", discs], InputError, "no pictures of split"),

@@ -12,14 +12,15 @@ from format_samples import SAMPLES
 from puzzleflow.core.errors import PuzzleFlowError
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.formats.open import FORMATS, open_source
-from puzzleflow.storage.source import HoldsFragments, PuzzleSource, Source
+from puzzleflow.storage.free_form.source import FragmentSource
+from puzzleflow.storage.source import PuzzleSource, Source
 
 
 @pytest.mark.parametrize("name", FORMATS.names())
 def test_a_format_knows_its_name_and_says_no_to_nothing(name: str, tmp_path: Path) -> None:
     reader = FORMATS.load(name)
     assert issubclass(reader, Source)
-    assert issubclass(reader, PuzzleSource) != issubclass(reader, HoldsFragments)
+    assert issubclass(reader, PuzzleSource) != issubclass(reader, FragmentSource)
     assert reader.kind == name
     assert reader.looks_like
     (tmp_path / "text").write_text("no puzzle")
@@ -62,7 +63,7 @@ def test_puzzles_agree_with_what_their_source_says(sample: str, tmp_path: Path) 
 
 def contents(source: Source, index: int) -> list[np.ndarray]:
     """The pixels of one puzzle or set, piece by piece."""
-    if isinstance(source, HoldsFragments):
+    if isinstance(source, FragmentSource):
         return [fragment.pixels for fragment in source.fragments(index).fragments]
     assert isinstance(source, PuzzleSource)
     puzzle = source[index]

@@ -18,10 +18,10 @@ from puzzleflow.core.errors import PuzzleFlowError, naming
 from puzzleflow.core.plane import draw, window_around
 from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import FORMATS, on_grid, open_source
+from puzzleflow.storage.free_form.source import FragmentSource
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions, write_predictions
 from puzzleflow.storage.solutions import read_solutions
-from puzzleflow.storage.source import HoldsFragments
 
 ROUNDS = 60
 
@@ -34,7 +34,7 @@ def build_predictions(folder: Path) -> None:
 
 def read_source(folder: Path) -> None:
     with open_source(folder) as source:
-        if isinstance(source, HoldsFragments):
+        if isinstance(source, FragmentSource):
             fragments = source.fragments(0)
             if fragments.placed.any():
                 with naming(folder):

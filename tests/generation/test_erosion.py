@@ -121,12 +121,14 @@ def test_generated_masks_of_another_size_keep_their_share() -> None:
     ("name", "message"),
     [
         ("square", "unknown erosion"),
-        ("fixed", "fixed:PX"),
-        ("fixed:-3", "fixed:PX"),
-        ("outlines", "outlines:PATH"),
-        ("outlines:", "outlines:PATH"),
+        ("fixed", "'fixed'.*its options: px$"),
+        ("fixed:-3", "'fixed': px=-3: expected a whole number from 0$"),
+        ("none:shrink=x", "shrink=x: expected a number from -50 to 50$"),
+        ("none:shrink=51", "shrink=51: expected a number from -50 to 50$"),
+        ("outlines", "'outlines'.*its options: path$"),
+        ("outlines:", "'outlines'.*its options: path$"),
         ("outlines:/nowhere/at/all", "no such folder"),
-        ("none:3", "expected none$"),
+        ("none:3", "'none'.*its options: none$"),
     ],
 )
 def test_names_that_mean_nothing(name: str, message: str) -> None:

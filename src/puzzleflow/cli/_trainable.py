@@ -177,7 +177,7 @@ def command_of(name: str) -> Any:
 
     def command(**values: Any) -> None:
         options = {option.name: values.pop(option.name) for option in own}
-        train_network(factory(**options), **values)
+        train_network(TRAINABLES.build(name, **options), **values)
 
     command.__doc__ = factory.__doc__
     every = [
@@ -194,9 +194,11 @@ def _with_help(annotation: Any, text: str | None) -> Any:
     """``Annotated[type, "help"]`` as an option, any option with another help if given."""
     if get_origin(annotation) is not Annotated:
         return annotation
-    kind, note = get_args(annotation)[:2]
+    kind, note, *bounds = get_args(annotation)
     if text is None and not isinstance(note, str):
         return annotation
     option = typer.Option() if isinstance(note, str) else copy(note)
     option.help = text or note
+    for within in bounds:
+        option.min, option.max = within.least, within.most
     return Annotated[kind, option]

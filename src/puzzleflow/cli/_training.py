@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.options import options_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -83,27 +84,17 @@ def fabric_for(accelerator: str, devices: int = 1, mixed: bool = True) -> Fabric
 
 def changed(changes: Iterable[str] | None, *groups: Any) -> list[Any]:
     """The dataclasses with NAME=VALUE changes, each of the type that the setting has."""
-    known = [asdict(group) for group in groups]
+    known = [options_of(type(group)) for group in groups]
     values: list[dict[str, Any]] = [{} for _ in groups]
     for change in changes or ():
         name, _, text = change.partition("=")
         place = next((k for k, group in enumerate(known) if name in group), None)
         if place is None:
             raise UnknownName("setting", name, [n for group in known for n in group])
-        kind = type(known[place][name])
-        if kind not in (bool, int, float, str):
+        if not known[place][name].kinds:
             raise InputError(f"{name} has an option of its own")
-        try:
-            values[place][name] = _flag(text) if kind is bool else kind(text)
-        except ValueError as error:
-            raise InputError(f"{change!r}: expected {kind.__name__}") from error
+        values[place][name] = known[place][name].checked(text, "settings")
     return [replace(group, **new) for group, new in zip(groups, values, strict=True)]
-
-
-def _flag(text: str) -> bool:
-    if text.lower() not in ("1", "true", "yes", "0", "false", "no"):
-        raise ValueError
-    return text.lower() in ("1", "true", "yes")
 
 
 def shares(entries: list[str]) -> dict[str, float]:

@@ -56,8 +56,8 @@ def assemble(
     """
     from puzzleflow.core.errors import InputError
     from puzzleflow.evaluation.spec import SolverSpec
+    from puzzleflow.formats.open import open_fragments
     from puzzleflow.solvers.free_form.registry import load_free_form_solver
-    from puzzleflow.storage.free_form.open import open_fragments
 
     spec = SolverSpec.parse(solver)
     method = load_free_form_solver(spec.name, **({"rotation": rotation} | dict(spec.options)))

@@ -75,8 +75,7 @@ def evaluate(
         score_predictions,
     )
     from puzzleflow.files import write_json
-    from puzzleflow.formats.open import open_puzzles
-    from puzzleflow.storage.free_form.open import is_free_form
+    from puzzleflow.formats.open import is_free_form, open_puzzles
 
     if data is not None and is_free_form(data):
         _evaluate_assemblies(predictions, data, json, repair_legacy, seed)
@@ -131,7 +130,7 @@ def _evaluate_assemblies(
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.evaluation.assemblies import score_answers
     from puzzleflow.files import write_json
-    from puzzleflow.storage.free_form.open import open_fragments
+    from puzzleflow.formats.open import open_fragments
 
     source = open_fragments(data)
     with stage_progress() as progress:

@@ -50,10 +50,9 @@ def render(
     from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
     from puzzleflow.evaluation.figures import contact_sheet, fragment_figure, puzzle_figure
-    from puzzleflow.formats.open import on_grid, open_source
+    from puzzleflow.formats.open import is_free_form, on_grid, open_source
     from puzzleflow.pictures import picture_format, write_picture
-    from puzzleflow.storage.free_form.open import is_free_form
-    from puzzleflow.storage.source import HoldsFragments
+    from puzzleflow.storage.free_form.source import FragmentSource
 
     if layout and (predictions or sheet):
         raise InputError("--layout draws one puzzle: without --predictions and --sheet")
@@ -64,7 +63,7 @@ def render(
         raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {index}")
     chosen = range(index, min(index + (count if sheet else 1), len(source)))
     page = partial(contact_sheet, columns=columns, tile_px=tile_px, captions=captions)
-    if isinstance(source, HoldsFragments):
+    if isinstance(source, FragmentSource):
         if predictions:
             raise InputError(f"{path}: fragments that lie on no grid have no predictions to draw")
         if layout or out.suffix.lower() == ".svg":

@@ -17,14 +17,14 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import to_json
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.formats.open import on_grid, open_all, open_source
+from puzzleflow.formats.open import POSE_FILES, on_grid, open_all, open_source
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
 from puzzleflow.storage.free_form.audit import assembly_facts, audit_sets
-from puzzleflow.storage.free_form.open import POSE_FILES
+from puzzleflow.storage.free_form.source import FragmentSource
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions
-from puzzleflow.storage.source import HoldsFragments, PuzzleSource, Source
+from puzzleflow.storage.source import PuzzleSource, Source
 
 Report = Callable[[str, int, int], None]
 MAX_LISTED = 20
@@ -126,7 +126,7 @@ def _inspect_source(
     }
     chosen = np.arange(len(source), dtype=np.int64) if limit is None else _spread(source, limit)
     prints: tuple[IntArray, FloatArray] = (chosen[:0], np.empty((0, 0)))
-    if isinstance(source, HoldsFragments):
+    if isinstance(source, FragmentSource):
         audit, faults, facts["has_truth"] = audit_sets(source, chosen.tolist(), report)
     else:
         puzzles = on_grid(source)

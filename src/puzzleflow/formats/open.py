@@ -3,8 +3,8 @@
 Formats are registered here, above ``storage`` and ``generation``, because recipes are
 rendered by the generator while all other formats are only read. Other packages add theirs
 through the entry-point group ``puzzleflow.formats``: a subclass of
-:class:`~puzzleflow.storage.source.PuzzleSource`, or a
-:class:`~puzzleflow.storage.source.Source` that holds fragments.
+:class:`~puzzleflow.storage.source.PuzzleSource`, or of
+:class:`~puzzleflow.storage.free_form.source.FragmentSource` for fragments without a grid.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.registry import Registry
+from puzzleflow.storage.free_form.cutouts import CutOutSource
+from puzzleflow.storage.free_form.source import FragmentSource
 from puzzleflow.storage.source import PuzzleSource, Source
 
 FORMATS = Registry(
@@ -32,6 +34,7 @@ FORMATS = Registry(
     },
 )
 LAST = "folder"  # takes any folder of pictures, so every other format is asked before it
+POSE_FILES = ("fragments.json", "groundtruth.json", "fragmentList.txt", "fragments.txt")
 
 SPLITS = {
     "train": ("train",),
@@ -96,6 +99,35 @@ def open_source(path: str | Path, *, split: str | None = None, grid: Grid | None
     return reader(path, split=split, grid=grid)
 
 
+def open_fragments(path: str | Path) -> FragmentSource:
+    """The free-form sets at ``path``, whatever their format; one folder may hold many.
+
+    A bare folder of pictures, which :func:`open_source` takes for a puzzle, is a set of
+    cut-outs here.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    readers: list[type[FragmentSource]] = [*_free_form_readers(), CutOutSource]
+    folder = _poses_folder(path)
+    for reader in readers:
+        if reader.recognise(folder):
+            return reader(folder)
+    known = ", ".join(reader.looks_like for reader in readers)
+    raise FormatError(f"{path}: no fragments recognised; expected one of: {known}")
+
+
+def is_free_form(path: str | Path) -> bool:
+    """Whether the files at ``path`` say that they are fragments without a grid."""
+    folder = _poses_folder(Path(path))
+    return any(reader.recognise(folder) for reader in _free_form_readers())
+
+
+def _poses_folder(path: Path) -> Path:
+    """The folder that a path to its file of poses means."""
+    return path.parent if path.is_file() and path.name in POSE_FILES else path
+
+
 def _own_split(path: Path) -> str | None:
     """The split that a path is itself, by its name: test/, test/puzzles.h5, test_img.npy."""
     names = [path.name, path.name.split("_")[0], path.parent.name if path.is_file() else ""]
@@ -138,6 +170,10 @@ def open_all(path: str | Path, *, grid: Grid | None = None) -> dict[str, Source]
 def _readers() -> list[type[Source]]:
     """The reader classes, in the order in which they are asked."""
     return [FORMATS.load(name) for name in sorted(FORMATS.names(), key=lambda n: n == LAST)]
+
+
+def _free_form_readers() -> list[type[FragmentSource]]:
+    return [reader for reader in _readers() if issubclass(reader, FragmentSource)]
 
 
 def _reader(path: Path) -> type[Source] | None:

@@ -9,12 +9,12 @@ NAME:shrink=K  the masks of NAME, outlines moved inward by K % of the cell's sid
                (outward for K < 0), for example vae:shrink=5
 
 Other packages add theirs through the entry-point group ``puzzleflow.erosions``:
-``NAME`` calls what is registered without arguments, ``NAME:TEXT`` with TEXT.
+``NAME`` calls what is registered without arguments, ``NAME:TEXT`` with TEXT, which
+:mod:`puzzleflow.options` checks.
 """
 
 from __future__ import annotations
 
-import inspect
 import zlib
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -23,6 +23,7 @@ import numpy as np
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray
+from puzzleflow.options import checked_call
 from puzzleflow.registry import Registry
 
 EROSIONS = Registry(
@@ -68,21 +69,13 @@ def erosion_model(name: str) -> ErosionModel:
     if shrink:
         from puzzleflow.generation.shrinking import ShrunkErosion
 
-        try:
-            percent = float(shrink.removeprefix(SHRINK))
-        except ValueError:
-            raise InputError(f"erosion {name!r}: expected NAME{SHRINK}PERCENT") from None
-        return ShrunkErosion(erosion_model(base), percent)
+        percent = shrink.removeprefix(SHRINK)
+        shrunk: ErosionModel = checked_call(
+            f"erosion {name!r}", ShrunkErosion, erosion_model(base), percent
+        )
+        return shrunk
     kind, _, argument = base.partition(":")
-    factory = EROSIONS.load(kind)
-    given = [argument] if argument else []
-    signature = inspect.signature(factory)
-    try:
-        signature.bind(*given)
-    except TypeError:
-        expected = ":".join([kind, *(word.upper() for word in signature.parameters)])
-        raise InputError(f"erosion {name!r}: expected {expected}") from None
-    model = factory(*given)
+    model = EROSIONS.build(kind, *([argument] if argument else []))
     if not isinstance(model, ErosionModel):
         raise InputError(f"erosion {kind!r} ({EROSIONS.target(kind)}) has no name and masks()")
     return model

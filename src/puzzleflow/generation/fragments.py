@@ -45,7 +45,7 @@ def list_fragment_generators() -> list[str]:
 
 def fragment_generator(name: str = "vae", weights: str | None = None) -> FragmentGenerator:
     """A generator with its bundled weights, or with those of a file."""
-    generator: FragmentGenerator = FRAGMENTS.load(name)(weights)
+    generator: FragmentGenerator = FRAGMENTS.build(name, weights)
     return generator
 
 

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from scipy import ndimage
 
-from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.erosion import SHRINK, ErosionModel
 from puzzleflow.generation.masks import fill_holes, largest_component
+from puzzleflow.options import Within
 
-MOST_SHRINK = 50.0  # percent of the side: an outline has met itself by then
+# percent of the side: an outline has met itself by the half
+Shrink = Annotated[float, Within(-50, 50)]
 
 
 class ShrunkErosion:
     """Masks of another model with their outlines moved, so that gaps grow by twice as much."""
 
-    def __init__(self, base: ErosionModel, percent: float) -> None:
-        self.name = f"{base.name}{SHRINK}{percent:g}"
-        if not -MOST_SHRINK <= percent <= MOST_SHRINK:
-            raise InputError(
-                f"erosion {self.name}: expected -{MOST_SHRINK:g} to "
-                f"{MOST_SHRINK:g} percent of the side"
-            )
-        self.base, self.percent = base, percent
+    def __init__(self, base: ErosionModel, shrink: Shrink) -> None:
+        self.name = f"{base.name}{SHRINK}{shrink:g}"
+        self.base, self.percent = base, shrink
 
     @property
     def checksum(self) -> int | None:

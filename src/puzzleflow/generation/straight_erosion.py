@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
+from puzzleflow.options import Within
 
 # Deepzzle lays 96 px squares at a pitch of 144 px and moves each by up to 7 px.
 LINEAR_MARGIN = (17 / 144, 31 / 144)
@@ -26,10 +28,8 @@ class NoErosion:
 class FixedErosion:
     """A gap of ``px`` between neighbouring pieces; the seed changes nothing."""
 
-    def __init__(self, px: str) -> None:
-        if not px.isdecimal():
-            raise InputError(f"erosion 'fixed:{px}': expected fixed:PX, for example fixed:32")
-        self.gap_px = int(px)
+    def __init__(self, px: Annotated[int, Within(0)]) -> None:
+        self.gap_px = px
         self.name = f"fixed:{self.gap_px}"
 
     def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.models.flow_engine import open_engine
 from puzzleflow.models.flow_sampler import FlowStep, SamplerConfig, refine, vote
 from puzzleflow.models.pixels import to_tensor
+from puzzleflow.options import Within
 from puzzleflow.solvers.base import allowed_placements
 from puzzleflow.solvers.seam_prior import seam_prior
 
@@ -36,13 +38,11 @@ class FlowSolver:
     def __init__(
         self,
         weights: str | Path | None = None,
-        steps: int = 20,
+        steps: Annotated[int, Within(1)] = 20,
         assign: str = "greedy",
         clock: str = "paper",
-        starts: int = 1,
+        starts: Annotated[int, Within(1)] = 1,
     ) -> None:
-        if starts < 1 or steps < 1:
-            raise InputError("steps and starts are whole numbers from 1")
         self.sampler = SamplerConfig(steps=steps, assign=assign, clock=clock)
         self.starts = starts
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, IntArray
+from puzzleflow.options import Within
 from puzzleflow.search.compiling import random_state
 from puzzleflow.solvers.base import nearest_allowed
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
@@ -57,9 +59,9 @@ class GeneticSolver:
 
     compatibility: str = "border"
     crossover: str = "pmx"
-    population: int = 100
-    max_generations: int = 1000
-    mutation_rate: float = 0.01
+    population: Annotated[int, Within(2)] = 100
+    max_generations: Annotated[int, Within(0)] = 1000
+    mutation_rate: Annotated[float, Within(0, 1)] = 0.01
 
     def __post_init__(self) -> None:
         check_compatibility(self.compatibility)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -20,6 +21,7 @@ from puzzleflow.core.assignment import invert
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, IntArray
+from puzzleflow.options import Within
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
 from puzzleflow.solvers.placer import EMPTY, Fits, Partial, complete
@@ -36,7 +38,7 @@ class GreedySolver:
     """
 
     compatibility: str = "border"
-    num_trials: int = NUM_TRIALS
+    num_trials: Annotated[int, Within(1)] = NUM_TRIALS
 
     def __post_init__(self) -> None:
         check_compatibility(self.compatibility)

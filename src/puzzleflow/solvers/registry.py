@@ -6,7 +6,6 @@ Other packages add theirs through the entry-point group ``puzzleflow.solvers``
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from puzzleflow.core.errors import InputError
@@ -48,13 +47,7 @@ def list_solvers() -> list[str]:
 
 def load_solver(name: str, **options: Any) -> Solver:
     """The solver called ``name``, built with ``options``."""
-    factory = SOLVERS.load(name)
-    try:
-        inspect.signature(factory).bind(**options)
-    except TypeError as error:
-        parameters = ", ".join(inspect.signature(factory).parameters) or "none"
-        raise InputError(f"solver {name!r}: {error}; its options: {parameters}") from error
-    solver = factory(**options)
+    solver = SOLVERS.build(name, **options)
     if not isinstance(solver, Solver):
         raise InputError(f"solver {name!r} ({SOLVERS.target(name)}) has no name and prepare()")
     return solver

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.models.checkpoint import bundled_weights, load_network
 from puzzleflow.models.edge_embedding import EdgeConfig, EdgeEmbedding, side_distances
 from puzzleflow.models.pixels import to_tensor
+from puzzleflow.options import Within
 from puzzleflow.solvers.classical import Found, SeamSession
 from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.greedy import greedy_layout
@@ -67,9 +69,9 @@ class RgLnsSolver:
         self,
         weights: str | Path | None = None,
         start: str = "lp",
-        max_rank: int = 3,
-        min_pieces: int = 4,
-        beam_width: int = 4,
+        max_rank: Annotated[int, Within(1)] = 3,
+        min_pieces: Annotated[int, Within(1)] = 4,
+        beam_width: Annotated[int, Within(1)] = 4,
     ) -> None:
         if start not in STARTS:
             raise UnknownName("start", start, STARTS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from puzzleflow.core.cancelling import StopFlag, check_cancelled, stop_flag
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
+from puzzleflow.options import Within
 from puzzleflow.search.compiling import RandomState, below, compiled, random_state
 from puzzleflow.solvers.base import nearest_allowed
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
@@ -36,8 +38,8 @@ class TabuSolver:
     """
 
     compatibility: str = "mgc"
-    num_steps: int = 200
-    num_starts: int = 4
+    num_steps: Annotated[int, Within(0)] = 200
+    num_starts: Annotated[int, Within(1)] = 4
 
     def __post_init__(self) -> None:
         check_compatibility(self.compatibility)

@@ -1,7 +1,7 @@
 """What every reader offers: a lazy, picklable sequence of puzzles or of fragment sets.
 
-A :class:`PuzzleSource` has puzzles on grids. A source whose fragments lie anywhere
-and turned has no puzzles: it is a plain :class:`Source` that :class:`HoldsFragments`.
+A :class:`PuzzleSource` has puzzles on grids. Fragments that lie anywhere and turned
+are no puzzles: they come from a :class:`~puzzleflow.storage.free_form.source.FragmentSource`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
@@ -135,12 +134,3 @@ class PuzzleSource(Source):
 
     def __iter__(self) -> Iterator[Puzzle]:
         return (self.read(index) for index in range(len(self)))
-
-
-@runtime_checkable
-class HoldsFragments(Protocol):
-    """A source of free-form sets: fragments with poses instead of positions."""
-
-    def fragments(self, index: int) -> FragmentSet:
-        """The fragments of set ``index`` with their poses."""
-        ...

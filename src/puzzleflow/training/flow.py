@@ -21,6 +21,7 @@ from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.flow_sampler import SamplerConfig, refine
 from puzzleflow.models.puzzleflow import PRESETS, FlowConfig, PuzzleFlow, build_puzzleflow
+from puzzleflow.options import Within
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
@@ -48,8 +49,8 @@ class FlowTraining(Trainable):
 
     vit: Annotated[str | None, "ViT weights: a local folder or a hub name."] = None
     states: Annotated[
-        int, "States of the flow asked of every puzzle, which is encoded once."
-    ] = 1  # fmt: skip
+        int, "States of the flow asked of every puzzle, which is encoded once.", Within(1)
+    ] = 1
     frozen_encoder: Annotated[bool, "Leave the piece encoder as it is."] = False
     checkpoint_gradients: Annotated[bool, "Save memory, cost time."] = False
 

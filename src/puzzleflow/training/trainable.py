@@ -27,7 +27,8 @@ from puzzleflow.training.stream import Batch, NumberedBatches, StreamConfig, str
 class Trainable(ABC):
     """A network and how it is trained; its subclasses are frozen dataclasses.
 
-    An option is a field ``name: Annotated[type, "what it does"] = default``.
+    An option is a field ``name: Annotated[type, "what it does"] = default``; a third note
+    may bound it, for example ``Within(1)`` of :mod:`puzzleflow.options`.
 
     name        of the command; the weights become ``NAME.safetensors``
     presets     name → configuration, the default first

@@ -149,7 +149,7 @@ def test_blank_fragments_give_an_answer() -> None:
     assert answer.num_fragments == 3
 
 
-@pytest.mark.parametrize("name", FREE_FORM_SOLVERS)
+@pytest.mark.parametrize("name", FREE_FORM_SOLVERS.names())
 def test_every_solver_keeps_the_contract(name: str) -> None:
     solver = load_free_form_solver(name, rotation="none")
     assert isinstance(solver, FreeFormSolver)

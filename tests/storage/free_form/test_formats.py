@@ -13,9 +13,9 @@ from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.plane import Window, draw, place
 from puzzleflow.core.pose import Pose, rotation
 from puzzleflow.formats.audit import inspect_path
+from puzzleflow.formats.open import is_free_form, open_fragments
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.free_form.answer import read_assembly, write_assembly
-from puzzleflow.storage.free_form.open import is_free_form, open_fragments
 from puzzleflow.storage.free_form.own import write_fragments
 
 SIZE = 60

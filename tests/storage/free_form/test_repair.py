@@ -11,9 +11,8 @@ from puzzleflow.core.errors import CannotSolve, FormatError, InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import Window, draw
 from puzzleflow.formats.audit import inspect_path
-from puzzleflow.formats.open import open_puzzles
+from puzzleflow.formats.open import is_free_form, open_fragments, open_puzzles
 from puzzleflow.pictures import write_picture
-from puzzleflow.storage.free_form.open import is_free_form, open_fragments
 from puzzleflow.storage.free_form.repair import RepairSource
 
 PLACES = [(2, 3), (15, 20), (19, 44)]

@@ -1,31 +1,32 @@
-"""Solvers of free-form fragments by name."""
+"""Solvers of free-form fragments by name.
+
+Other packages add theirs through the entry-point group ``puzzleflow.free_form_solvers``;
+``path/to/file.py:Class`` needs no package.
+"""
 
 from __future__ import annotations
 
-import inspect
-from importlib import import_module
 from typing import Any
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError
+from puzzleflow.registry import Registry
 from puzzleflow.solvers.free_form.base import FreeFormSolver
 
-FREE_FORM_SOLVERS = {
-    "assemble": "puzzleflow.solvers.free_form.session:AssembleSolver",
-    "extrapolate-greedy": "puzzleflow.solvers.free_form.derech:ExtrapolateGreedySolver",
-}
-DEFAULT_FREE_FORM_SOLVER = "assemble"
+FREE_FORM_SOLVERS = Registry(
+    what="free-form solver",
+    group="puzzleflow.free_form_solvers",
+    files=True,
+    builtin={
+        "assemble": "puzzleflow.solvers.free_form.session:AssembleSolver",
+        "extrapolate-greedy": "puzzleflow.solvers.free_form.derech:ExtrapolateGreedySolver",
+    },
+)
 
 
 def load_free_form_solver(name: str, **options: Any) -> FreeFormSolver:
     """The solver called ``name``, built with ``options``."""
-    if name not in FREE_FORM_SOLVERS:
-        raise UnknownName("free-form solver", name, FREE_FORM_SOLVERS)
-    module_name, _, attribute = FREE_FORM_SOLVERS[name].partition(":")
-    factory = getattr(import_module(module_name), attribute)
-    try:
-        inspect.signature(factory).bind(**options)
-    except TypeError as error:
-        parameters = ", ".join(inspect.signature(factory).parameters) or "none"
-        raise InputError(f"solver {name!r}: {error}; its options: {parameters}") from error
-    solver: FreeFormSolver = factory(**options)
+    solver = FREE_FORM_SOLVERS.build(name, **options)
+    if not isinstance(solver, FreeFormSolver):
+        target = FREE_FORM_SOLVERS.target(name)
+        raise InputError(f"free-form solver {name!r} ({target}) has no name and prepare()")
     return solver

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from puzzleflow.core.assembly import Assembly, Candidate
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import IDENTITY, Pose
+from puzzleflow.options import Within
 from puzzleflow.solvers.free_form.assembling import assemble
 from puzzleflow.solvers.free_form.base import Report, Snap, Together, check_wishes, silent
 from puzzleflow.solvers.free_form.board import Board
@@ -31,10 +33,10 @@ class AssembleSolver:
         self,
         *,
         rotation: str = "free",
-        reach: float = REACH,
-        gap: float = GAP,
-        angle_step: float = 10.0,
-        peaks: int = 40,
+        reach: Annotated[float, Within(0.01, 0.5)] = REACH,
+        gap: Annotated[float, Within(0, 0.5)] = GAP,
+        angle_step: Annotated[float, Within(1, 45)] = 10.0,
+        peaks: Annotated[int, Within(1)] = 40,
         min_gain: float = MIN_GAIN,
     ) -> None:
         self.search = Search(rotation, reach=reach, gap=gap, angle_step=angle_step, peaks=peaks)

@@ -14,7 +14,7 @@ from puzzleflow.core.errors import FormatError, PuzzleFlowError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.files import read_json
 from puzzleflow.storage.free_form.answer import FORMAT as ASSEMBLY
-from puzzleflow.storage.source import HoldsFragments
+from puzzleflow.storage.free_form.source import FragmentSource
 
 WILD_SCALES = 300.0  # areas that differ by more are hardly one set at one scale
 PART = 0.1  # of the largest part: a second one of that size is no crumb
@@ -40,7 +40,7 @@ def assembly_facts(path: Path) -> dict[str, Any] | None:
 
 
 def audit_sets(
-    source: HoldsFragments, chosen: list[int], report: Callable[[str, int, int], None]
+    source: FragmentSource, chosen: list[int], report: Callable[[str, int, int], None]
 ) -> tuple[dict[str, Any], list[str], bool]:
     """Counts, faults, and whether every set that was looked at knows its truth."""
     faults: list[str] = []
