@@ -95,8 +95,7 @@ def test_options_of_a_partial_and_of_what_cannot_be_resolved() -> None:
 def test_any_value_is_taken_as_it_should_be_or_refused(value: object) -> None:
     try:
         thing = checked_call("thing", Thing, steps=value)
-    except InputError as error:
-        assert "steps=" in str(error)
-    else:
-        assert type(thing.steps) is int
-        assert 1 <= thing.steps <= 9
+    except InputError:
+        return
+    assert type(thing.steps) is int
+    assert 1 <= thing.steps <= 9
