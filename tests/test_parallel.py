@@ -26,6 +26,10 @@ def threads_of(item: int) -> str | None:
     return os.environ.get("OMP_NUM_THREADS")
 
 
+def folder_of(item: int) -> str:
+    return str(Path.cwd())
+
+
 def later_first(item: int) -> int:
     time.sleep(0.05 * (3 - item))
     return item
@@ -117,3 +121,33 @@ def _runs(pid: int) -> bool:
         return status.read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+GROWING = """
+import os
+from puzzleflow.parallel import bounded_map
+
+def grown(item):
+    from joblib.externals.loky import process_executor
+    process_executor._MAX_MEMORY_LEAK_SIZE = -(10**12)  # any size is too much ...
+    process_executor._MEMORY_LEAK_CHECK_DELAY = -1.0  # ... and looked at after every item
+    return os.getpid()
+
+print(len(set(bounded_map(grown, range(12), num_workers=2))))
+"""
+
+
+def test_a_worker_that_has_grown_is_kept_and_nothing_hangs(tmp_path: Path) -> None:
+    pytest.importorskip("psutil")  # only then loky looks
+    (tmp_path / "growing.py").write_text(GROWING)
+    words = [sys.executable, "-W", "error::UserWarning", tmp_path / "growing.py"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert int(done.stdout) <= 2
+
+
+def test_workers_are_where_their_parent_is(tmp_path: Path, monkeypatch) -> None:
+    list(bounded_map(process_of, range(2), num_workers=2))
+    monkeypatch.chdir(tmp_path)
+    found = list(bounded_map(folder_of, range(2), num_workers=2))
+    assert found == [str(tmp_path)] * 2

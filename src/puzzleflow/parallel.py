@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from puzzleflow.core.errors import InputError
@@ -54,8 +56,10 @@ def bounded_map(
         return
     from joblib.externals.loky import get_reusable_executor
 
+    # loky warns in a thread of its own: as an error that would end the thread and hang the run
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     executor = get_reusable_executor(
-        max_workers=count, env=_ONE_THREAD, initializer=_watch_parent, initargs=(os.getpid(),)
+        max_workers=count, env=_ONE_THREAD, initializer=_begin, initargs=(os.getpid(), Path.cwd())
     )
     pending: deque[Any] = deque()
     try:
@@ -73,8 +77,16 @@ def bounded_map(
             future.cancel()
 
 
-def _watch_parent(parent: int) -> None:
-    """Start a thread that ends this worker once its parent is gone; Ctrl-C is the parent's."""
+def _begin(parent: int, folder: Path) -> None:
+    """Let this worker be where its parent is and end with it, and grow as it must.
+
+    Where psutil is installed, loky takes a worker that has loaded a network for one that
+    leaks, and replaces it. Ctrl-C is the parent's.
+    """
+    from joblib.externals.loky import process_executor
+
+    process_executor._USE_PSUTIL = False
+    os.chdir(folder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
