@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from puzzleflow.generation.fragments import draw_masks
     from puzzleflow.models.checkpoint import load_weights, restore
     from puzzleflow.models.pixels import to_tensor
+    from puzzleflow.models.pretrained import Pretrained
     from puzzleflow.pictures import read_picture, write_picture
     from puzzleflow.samples import load_sample
     from puzzleflow.search.energy import Energy
@@ -50,6 +51,7 @@ _WHERE = {
     "InputError": "puzzleflow.core.errors",
     "Layout": "puzzleflow.core.puzzle",
     "LoopSettings": "puzzleflow.training.loop",
+    "Pretrained": "puzzleflow.models.pretrained",
     "Puzzle": "puzzleflow.core.puzzle",
     "PuzzleFlowError": "puzzleflow.core.errors",
     "PuzzleSource": "puzzleflow.storage.source",
@@ -100,6 +102,7 @@ __all__ = [
     "InputError",
     "Layout",
     "LoopSettings",
+    "Pretrained",
     "Puzzle",
     "PuzzleFlowError",
     "PuzzleSource",

@@ -22,7 +22,8 @@ from puzzleflow.generation.recipe_file import write_recipe
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.free_form.own import write_fragments
-from puzzleflow.storage.gap import write_gap_split
+from puzzleflow.storage.gap import GapSource, write_gap_split
+from puzzleflow.storage.parquet_writer import write_parquet
 
 GRID = Grid(3, 3)
 
@@ -72,6 +73,11 @@ def build_recipe(folder: Path) -> None:
         rows.append(RecipeRow(path.name, sha256, number, tuple(rng.permutation(4).tolist())))
     model = fingerprint(erosion_model("fixed:2"))
     write_recipe(folder, Recipe(grid, 16, "fixed:2", model, 0, ".", tuple(rows)))
+
+
+def build_parquet(folder: Path) -> None:
+    build_gap(folder.with_name("as gap"))
+    write_parquet(folder, GapSource(folder.with_name("as gap")), "test", per_file=2)
 
 
 def build_repair_v1(folder: Path) -> None:
@@ -132,6 +138,7 @@ SAMPLES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "jpwleg": ("jpwleg", build_jpwleg),
     "folder": ("folder", build_folder),
     "recipe": ("recipe", build_recipe),
+    "parquet": ("parquet", build_parquet),
     "repair v1": ("repair", build_repair_v1),
     "repair v3": ("repair", build_repair_v3),
     "own fragments": ("puzzleflow", build_own_fragments),

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from puzzleflow.addresses import address_of
 from puzzleflow.core.errors import InputError, NotAPermutation, PuzzleFlowError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import to_json
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.formats.open import POSE_FILES, on_grid, open_all, open_source
+from puzzleflow.formats.elsewhere import fetched
+from puzzleflow.formats.open import POSE_FILES, canonical_split, on_grid, open_all, open_source
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
 from puzzleflow.storage.free_form.audit import assembly_facts, audit_sets
@@ -44,12 +46,13 @@ def inspect_path(
             Labels are always checked in full.
     report  is told (stage, done, total)
     """
-    path = Path(path)
+    asked = address_of(path) or str(path)
+    path = fetched(path, None if split is None else (canonical_split(split),))
     if path.name in POSE_FILES and path.is_file():
         path = path.parent
     single = _other_file(path)
     if single is not None:
-        return {"path": str(path), **single, "splits": {}, "repeats": [], "faults": []}
+        return {"path": asked, **single, "splits": {}, "repeats": [], "faults": []}
     if split is None:
         sources = open_all(path, grid=grid)
     else:
@@ -68,7 +71,7 @@ def inspect_path(
     faults += [_repeat_fault(entry) for entry in repeats]
     kinds = sorted({facts["kind"] for facts in splits.values()})
     return {
-        "path": str(path),
+        "path": asked,
         "kind": ", ".join(kinds),
         "splits": splits,
         "repeats": repeats,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
+from puzzleflow.formats.elsewhere import SPLITS, fetched, split_named
 from puzzleflow.registry import Registry
 from puzzleflow.storage.free_form.cutouts import CutOutSource
 from puzzleflow.storage.free_form.source import FragmentSource
@@ -28,6 +29,7 @@ FORMATS = Registry(
         "gap": "puzzleflow.storage.gap:GapSource",
         "jigsawnet": "puzzleflow.storage.free_form.jigsawnet:JigsawNetSource",
         "jpwleg": "puzzleflow.storage.jpwleg:JpwlegSource",
+        "parquet": "puzzleflow.storage.parquet:ParquetSource",
         "puzzleflow": "puzzleflow.storage.free_form.own:OwnSource",
         "recipe": "puzzleflow.generation.recipe_file:RecipeSource",
         "repair": "puzzleflow.storage.free_form.repair:RepairSource",
@@ -35,12 +37,6 @@ FORMATS = Registry(
 )
 LAST = "folder"  # takes any folder of pictures, so every other format is asked before it
 POSE_FILES = ("fragments.json", "groundtruth.json", "fragmentList.txt", "fragments.txt")
-
-SPLITS = {
-    "train": ("train",),
-    "val": ("val", "valid", "validation"),
-    "test": ("test",),
-}
 
 
 def open_puzzles(
@@ -52,7 +48,7 @@ def open_puzzles(
 ) -> PuzzleSource:
     """The puzzles at ``path``, whatever their format.
 
-    path    a GAP folder or its puzzles.h5, a folder or image file of JPwLEG,
+    path    hf://OWNER/NAME, or a GAP folder or its puzzles.h5, a folder or image file of JPwLEG,
             a recipe folder, a folder of pictures of pieces, or a data set root
             that holds one folder per split
     split   "train", "val" (also "valid", "validation") or "test"; needed only
@@ -78,8 +74,8 @@ def on_grid(source: Source) -> PuzzleSource:
 
 def open_source(path: str | Path, *, split: str | None = None, grid: Grid | None = None) -> Source:
     """What lies at ``path``: puzzles on grids, or free-form sets."""
-    path = Path(path)
     split = None if split is None else canonical_split(split)
+    path = fetched(path, () if split is None else (split,))
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     folders = split_folders(path)
@@ -131,18 +127,15 @@ def _poses_folder(path: Path) -> Path:
 def _own_split(path: Path) -> str | None:
     """The split that a path is itself, by its name: test/, test/puzzles.h5, test_img.npy."""
     names = [path.name, path.name.split("_")[0], path.parent.name if path.is_file() else ""]
-    for split, spellings in SPLITS.items():
-        if any(name.lower() in spellings for name in names):
-            return split
-    return None
+    return next((split for name in names if (split := split_named(name))), None)
 
 
 def canonical_split(name: str) -> str:
     """ "train", "val" or "test", whichever ``name`` means."""
-    for split, spellings in SPLITS.items():
-        if name.lower() in spellings:
-            return split
-    raise UnknownName("split", name, [s for spellings in SPLITS.values() for s in spellings])
+    split = split_named(name)
+    if split is None:
+        raise UnknownName("split", name, [s for spellings in SPLITS.values() for s in spellings])
+    return split
 
 
 def split_folders(root: Path) -> dict[str, Path]:
@@ -159,7 +152,7 @@ def split_folders(root: Path) -> dict[str, Path]:
 
 def open_all(path: str | Path, *, grid: Grid | None = None) -> dict[str, Source]:
     """Every split below ``path`` by name; a source without splits is named ``""``."""
-    path = Path(path)
+    path = fetched(path, None)
     reader = _reader(path)
     names = list(split_folders(path)) or (reader.splits(path) if reader else [])
     if not names:

@@ -6,9 +6,11 @@ Other packages add theirs through the entry-point group ``puzzleflow.solvers``
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.models.pretrained import weights_at
 from puzzleflow.registry import Registry
 from puzzleflow.solvers.base import Solver
 
@@ -46,7 +48,12 @@ def list_solvers() -> list[str]:
 
 
 def load_solver(name: str, **options: Any) -> Solver:
-    """The solver called ``name``, built with ``options``."""
+    """The solver called ``name``, built with ``options``.
+
+    ``weights`` may be a file, a folder that holds one, or an address such as hf://OWNER/NAME.
+    """
+    if isinstance(options.get("weights"), str | Path):
+        options["weights"] = weights_at(options["weights"])
     solver = SOLVERS.build(name, **options)
     if not isinstance(solver, Solver):
         raise InputError(f"solver {name!r} ({SOLVERS.target(name)}) has no name and prepare()")

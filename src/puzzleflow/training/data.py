@@ -11,6 +11,7 @@ from typing import Any
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
+from puzzleflow.formats.elsewhere import fetched
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import (
     MaskBank,
@@ -30,7 +31,7 @@ Batches = PuzzleStream | StoredBatches
 class TrainingData:
     """Puzzles to train on and held-out ones; all that is quick to check is checked at once.
 
-    path      a folder of pictures, or stored puzzles of any format
+    path      a folder of pictures, or stored puzzles of any format, here or at an address
     stream    what to cut from pictures; of stored puzzles, how to read them
     masks     fresh puzzles only: source → share
     batch     stored puzzles only: puzzles in a batch
@@ -46,6 +47,7 @@ class TrainingData:
     held_out: str = "val"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "path", fetched(self.path, ("train", self.held_out)))
         if not self.path.exists():
             raise InputError(f"{self.path}: no such file or folder")
         if self.stored:
