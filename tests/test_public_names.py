@@ -24,6 +24,7 @@ PUBLIC = {
     "InputError",
     "Layout",
     "LoopSettings",
+    "Pretrained",
     "Puzzle",
     "PuzzleFlowError",
     "PuzzleSource",

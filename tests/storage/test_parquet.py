@@ -37,10 +37,11 @@ def assert_same(first: Puzzle, second: Puzzle) -> None:
 def test_the_open_world_comes_back(tmp_path: Path) -> None:
     grid, conditions = Grid(2, 3), Conditions(missing=1, foreign=1, turned=True, hidden=True)
     pieces = small_puzzle(3, grid, px=4).pieces
+    told = [([3, 0, -1, 5, 1, 2], [0, 1, 0, 3, 2, 0]), ([0, 1, 2, 3, 4, -1], [0] * 6)]
     puzzles = [
         Puzzle(pieces, grid, np.array(truth), conditions=conditions, true_turns=np.array(turns))
-        for truth, turns in (([3, 0, -1, 5, 1, 2], [0, 1, 0, 3, 2, 0]), ([0, 1, 2, 3, 4, -1], [0] * 6))
-    ]  # fmt: skip
+        for truth, turns in told
+    ]
     write_gap_split(tmp_path / "gap", puzzles, 2, grid, 4, conditions=conditions)
     source = GapSource(tmp_path / "gap")
     write_parquet(tmp_path / "out", source, "test")
