@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.ceiling import check_bytes, check_time, reading
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 
 
@@ -127,6 +127,14 @@ def write_json(path: str | Path, content: Any) -> None:
     write_text(path, json.dumps(_plain(content), indent=2, ensure_ascii=False) + "\n")
 
 
+class WatchedReader(io.BufferedReader):
+    """A stream that asks before every read whether the file has taken too long already."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        check_time()
+        return super().read(size)
+
+
 def open_regular(path: str | Path) -> BinaryIO:
     """The file, opened for reading; a pipe or a device, which may never end, is refused."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -136,7 +144,7 @@ def open_regular(path: str | Path) -> BinaryIO:
             raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
         if not stat.S_ISREG(mode):
             raise InputError(f"{path}: no regular file")
-        return os.fdopen(handle, "rb")
+        return WatchedReader(io.FileIO(handle))
     except BaseException:
         os.close(handle)
         raise
@@ -152,9 +160,10 @@ def read_regular(path: str | Path, *, times: int = 1) -> bytes:
 def read_table(path: str | Path) -> list[list[str]]:
     """The rows of a CSV file in UTF-8, fields of any length; errors name the file."""
     try:
-        text = read_regular(path, times=8).decode("utf-8-sig")
-        csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-        return list(csv.reader(io.StringIO(text, newline="")))
+        with reading(path):
+            text = read_regular(path, times=8).decode("utf-8-sig")
+            csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+            return [row for row in csv.reader(io.StringIO(text, newline="")) if not check_time()]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from puzzleflow.core.ceiling import check_time, reading
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.records import from_json, to_json
 from puzzleflow.files import read_regular, writing
@@ -55,7 +56,8 @@ class Journal(Generic[Entry]):
             return []
         except OSError as error:
             raise InputError(f"cannot read {self.path}: {error.strerror or error}") from error
-        return self._parse(content)
+        with reading(self.path):
+            return self._parse(content)
 
     def changes(self) -> set[str]:
         """Where the heading of the file differs from ours; nothing where there is none."""
@@ -108,6 +110,7 @@ class Journal(Generic[Entry]):
         self._agree(head)
         entries = []
         for number, line in enumerate(lines, start=2):
+            check_time()
             try:
                 entries.append(from_json(self._entry, _parsed(line)))
             except FormatError as error:

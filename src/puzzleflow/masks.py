@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.ceiling import check_bytes, reading
 from puzzleflow.core.errors import FormatError, InputError, OutputError, PuzzleFlowError
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.files import atomic_path, open_regular
@@ -109,7 +109,7 @@ def _material(path: Path) -> tuple[BoolArray, bool]:
 def _unpacked(path: Path) -> BoolArray:
     """(N, 128, 128) of a packed file."""
     try:
-        with open_regular(path) as stream:
+        with reading(path), open_regular(path) as stream:
             with zipfile.ZipFile(stream) as members:
                 unpacked = sum(info.file_size for info in members.infolist())
             check_bytes(unpacked, f"{path}: what it unpacks to")

@@ -88,6 +88,12 @@ def _begin(parent: int, folder: Path) -> None:
     process_executor._USE_PSUTIL = False
     os.chdir(folder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(parent)
+
+
+def end_with_parent(parent: int | None = None) -> None:
+    """Start a thread that ends this process once its parent is gone, however that ended."""
+    parent = os.getppid() if parent is None else parent
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

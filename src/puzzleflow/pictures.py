@@ -12,10 +12,10 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.ceiling import check_bytes, check_time, reading
 from puzzleflow.core.errors import FormatError, InputError, OutputError, PuzzleFlowError
 from puzzleflow.core.types import ByteArray
-from puzzleflow.files import atomic_path, open_regular, plain_text, write_bytes
+from puzzleflow.files import WatchedReader, atomic_path, open_regular, plain_text, write_bytes
 
 MAX_PIXELS = 200_000_000  # larger pictures are refused before they are decoded
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
@@ -43,8 +43,9 @@ def read_picture(
     name = "" if isinstance(source, bytes) else f"{source}: "
     try:
         with (
+            reading("the picture" if isinstance(source, bytes) else source),
             warnings.catch_warnings(),
-            io.BytesIO(source) if isinstance(source, bytes) else open_regular(source) as stream,
+            _opened(source) as stream,
         ):
             warnings.simplefilter("ignore")  # size is checked here, not by a warning
             with Image.open(stream, formats=FORMATS) as image:
@@ -82,6 +83,19 @@ def read_picture(
         raise FormatError(f"{name}not a readable picture ({error})") from error
 
 
+def _opened(source: str | Path | bytes) -> BinaryIO:
+    """The content as a stream; a file that is larger than any picture may be is refused."""
+    if isinstance(source, bytes):
+        return WatchedReader(io.BytesIO(source))  # type: ignore[arg-type]
+    stream = open_regular(source)
+    try:
+        check_bytes(os.fstat(stream.fileno()).st_size, f"{source}: its content")
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
 def _check_memory(image: Image.Image, mode: str, name: str, besides: int) -> None:
     """Refuse a picture that would not fit under the ceiling; ``besides`` are further bytes."""
     per_pixel = _STORED_BYTES.get(image.mode, 4) + len(mode)
@@ -103,6 +117,7 @@ def _array(image: Image.Image, mode: str) -> ByteArray:
     width, height = image.size
     pixels = np.empty((height, width) if mode == "L" else (height, width, len(mode)), np.uint8)
     for top in range(0, height, _STRIP_ROWS):
+        check_time()
         strip = image.crop((0, top, width, min(height, top + _STRIP_ROWS)))
         pixels[top : top + _STRIP_ROWS] = np.asarray(_eight_bit(strip).convert(mode))
     return pixels

@@ -12,21 +12,31 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from format_samples import SAMPLES
+from format_samples import SAMPLES, read_source
 from PIL import Image
 
-from puzzleflow.core.ceiling import VARIABLE, ceiling_bytes, check_bytes
+from puzzleflow.core import ceiling
+from puzzleflow.core.ceiling import (
+    SECONDS_VARIABLE,
+    VARIABLE,
+    ceiling_bytes,
+    ceiling_s,
+    check_bytes,
+    check_time,
+    reading,
+)
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
 from puzzleflow.files import open_regular, read_json, read_table
 from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import open_puzzles
+from puzzleflow.journal import Journal
 from puzzleflow.masks import read_masks
-from puzzleflow.models.checkpoint import load_weights
+from puzzleflow.models.checkpoint import bundled_weights, load_weights
 from puzzleflow.models.official import read_official
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions
-from puzzleflow.storage.solutions import read_solutions
+from puzzleflow.storage.solutions import Solved, read_solutions
 
 
 def labels_in_tiny_chunks(folder: Path) -> Path:
@@ -140,6 +150,86 @@ def test_the_ceiling_is_one_setting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(VARIABLE, wrong)
         with pytest.raises(InputError, match=VARIABLE):
             ceiling_bytes()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds of work so far, as the readers see them: [now, each look takes]."""
+    seconds = [0.0, 0.0]
+
+    def look() -> float:
+        seconds[0] += seconds[1]
+        return seconds[0]
+
+    monkeypatch.setattr(ceiling.time, "thread_time", look)
+    return seconds
+
+
+def test_a_file_has_ten_seconds_of_work(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_time()
+    with reading("a.png"):
+        clock[0] += 9
+        check_time()
+        with reading("b.png"):  # another file, whose time is its own
+            clock[0] += 9
+            check_time()
+        check_time()
+        clock[0] += 2
+        with pytest.raises(FormatError, match=rf"^a\.png: .* 10 seconds .*{SECONDS_VARIABLE}"):
+            check_time()
+    check_time()
+    monkeypatch.setenv(SECONDS_VARIABLE, "0.5")
+    assert ceiling_s() == 0.5
+    monkeypatch.setenv(SECONDS_VARIABLE, "soon")
+    with pytest.raises(InputError, match=SECONDS_VARIABLE), reading("a.png"):
+        pass
+
+
+@pytest.mark.parametrize("sample", ["recipe", "jpwleg", "folder", "own fragments"])
+def test_every_reader_looks_at_the_clock(sample: str, tmp_path: Path, clock: list[float]) -> None:
+    SAMPLES[sample][1](tmp_path / "set")
+    clock[1] = 11.0
+    with pytest.raises(FormatError, match=rf"{tmp_path}.* seconds of work"):
+        read_source(tmp_path / "set")
+
+
+def test_readers_of_single_files_look_at_the_clock(tmp_path: Path, clock: list[float]) -> None:
+    picture = tmp_path / "a.png"
+    Image.new("RGB", (8, 8)).save(picture)
+    np.savez(tmp_path / "p.npz", predictions=np.arange(4)[None])
+    np.savez(tmp_path / "m.npz", masks=np.full((2, 2048), 255, np.uint8))
+    (tmp_path / "t.csv").write_text("a\nb\n")
+    line = '{"grid": "1x2", "layout": [0, 1]}'
+    (tmp_path / "s.jsonl").write_text(f"{line}\n{line}\n")
+    clock[1] = 11.0
+    for read, name in (
+        (read_picture, "a.png"),
+        (read_predictions, "p.npz"),
+        (read_masks, "m.npz"),
+        (read_table, "t.csv"),
+        (read_solutions, "s.jsonl"),
+        (lambda _: load_weights(bundled_weights("rg_lns.safetensors")), "rg_lns.safetensors"),
+        (lambda path: Journal(path, "k", {}, Solved).read(), "j.jsonl"),
+    ):
+        if name == "j.jsonl":
+            clock[1] = 0
+            with Journal(tmp_path / name, "k", {}, Solved) as journal:
+                journal.append(Solved(grid="1x2", layout=(0, 1)))
+            clock[1] = 11
+        with pytest.raises(FormatError, match=rf"{name}.* seconds of work"):
+            read(tmp_path / name)
+    with pytest.raises(FormatError, match="seconds of work"):
+        read_picture(picture.read_bytes())
+
+
+def test_a_picture_whose_file_is_larger_than_any_picture_is_not_read(tmp_path: Path) -> None:
+    """A sparse WebP of 3 GiB, of which 30 bytes are there."""
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.webp")
+    os.truncate(tmp_path / "a.webp", 3 << 30)
+    with pytest.raises(FormatError, match=r"a\.webp: its content would take 3 GiB"):
+        read_picture(tmp_path / "a.webp")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")

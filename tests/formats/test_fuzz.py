@@ -10,15 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from format_samples import GRID, SAMPLES, small_puzzle
+from format_samples import GRID, SAMPLES, read_source, small_puzzle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from puzzleflow.core.errors import PuzzleFlowError, naming
-from puzzleflow.core.plane import draw, window_around
+from puzzleflow.core.errors import PuzzleFlowError
 from puzzleflow.formats.audit import inspect_path
-from puzzleflow.formats.open import FORMATS, on_grid, open_source
-from puzzleflow.storage.free_form.source import FragmentSource
+from puzzleflow.formats.open import FORMATS, open_source
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions, write_predictions
 from puzzleflow.storage.solutions import read_solutions
@@ -30,21 +28,6 @@ def build_predictions(folder: Path) -> None:
     rows = np.stack([small_puzzle(i).truth for i in range(5)])
     write_predictions(folder / "p.npz", rows, targets=rows, grid=GRID, info={"split": "test"})
     write_predictions(folder / "p.npy", rows)
-
-
-def read_source(folder: Path) -> None:
-    with open_source(folder) as source:
-        if isinstance(source, FragmentSource):
-            fragments = source.fragments(0)
-            if fragments.placed.any():
-                with naming(folder):
-                    window = window_around(fragments.fragments, fragments.poses, max_side_px=200)
-                    draw(fragments.fragments, fragments.poses, window)
-        else:  # also a RePAIR folder without its data.json: it is a folder of pieces
-            puzzles = on_grid(source)
-            puzzles.truths()
-            for index in range(min(len(puzzles), 3)):
-                puzzles[index]
 
 
 def read_answers(folder: Path) -> None:

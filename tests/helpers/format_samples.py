@@ -10,18 +10,22 @@ from pathlib import Path
 import numpy as np
 from jpwleg_files import write_jpwleg
 
+from puzzleflow.core.errors import naming
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.plane import draw, window_around
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray
+from puzzleflow.formats.open import on_grid, open_source
 from puzzleflow.generation.erosion import erosion_model, fingerprint
 from puzzleflow.generation.recipe import Recipe, RecipeRow
 from puzzleflow.generation.recipe_file import write_recipe
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.free_form.own import write_fragments
+from puzzleflow.storage.free_form.source import FragmentSource
 from puzzleflow.storage.gap import GapSource, write_gap_split
 from puzzleflow.storage.parquet_writer import write_parquet
 
@@ -147,3 +151,19 @@ SAMPLES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "derech": ("derech", build_derech),
 }
 """Name of a sample → (name of its format, what writes it)."""
+
+
+def read_source(folder: Path) -> None:
+    """Open a folder and read what it holds, or raise."""
+    with open_source(folder) as source:
+        if isinstance(source, FragmentSource):
+            fragments = source.fragments(0)
+            if fragments.placed.any():
+                with naming(folder):
+                    window = window_around(fragments.fragments, fragments.poses, max_side_px=200)
+                    draw(fragments.fragments, fragments.poses, window)
+        else:  # also a RePAIR folder without its data.json: it is a folder of pieces
+            puzzles = on_grid(source)
+            puzzles.truths()
+            for index in range(min(len(puzzles), 3)):
+                puzzles[index]

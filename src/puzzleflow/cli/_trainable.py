@@ -76,6 +76,7 @@ def train_network(
     """Everything is checked first, then puzzles are made ready, then the loop runs."""
     from puzzleflow.core.grid import Grid
     from puzzleflow.lock import locked
+    from puzzleflow.parallel import end_with_parent
     from puzzleflow.training import trainable as training
     from puzzleflow.training.data import TrainingData, held_out_batches
     from puzzleflow.training.progress import drawing_progress, training_progress
@@ -97,6 +98,8 @@ def train_network(
     start = weights_to_start_from(initial, network.bundled)
     fabric = fabric_for(accelerator, devices)
     fabric.launch()
+    if not fabric.is_global_zero:
+        end_with_parent()
 
     opened = cached(lambda: puzzles.open(drawing_progress()))
 

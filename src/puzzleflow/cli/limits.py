@@ -94,7 +94,7 @@ def limits(
             fresh=fresh,
             on_progress=on_progress,
         )
-    written = write_limits(out, report)
+        written = write_limits(out, report)
     typer.echo(f"wrote {written[0]} and {len(written) - 1} more files")
 
 

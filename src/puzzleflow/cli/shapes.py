@@ -42,12 +42,14 @@ def train(
     Stop a VAE run with Ctrl-C; --resume goes on exactly.
     """
     from puzzleflow.core.errors import UnknownName
+    from puzzleflow.lock import locked
 
     folder = _read(masks, stretch=True)
     if generator == "outline":
         from puzzleflow.training.outline_fit import fit_outline_run
 
-        fit_outline_run(out, folder.masks, folder.names, seed=seed, report=typer.echo)
+        with locked(out):
+            fit_outline_run(out, folder.masks, folder.names, seed=seed, report=typer.echo)
         return
     if generator != "vae":
         raise UnknownName("fragment generator to train", generator, ["outline", "vae"])
@@ -56,7 +58,6 @@ def train(
     from puzzleflow.cli._trainable import saying_how_to_go_on
     from puzzleflow.cli._training import fabric_for
     from puzzleflow.evaluation.charts import draw_losses
-    from puzzleflow.lock import locked
     from puzzleflow.models.fragment_vae import FragmentVAEConfig
     from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
 
@@ -95,10 +96,12 @@ def fit(
 ) -> None:
     """Fit the generator gap to the paper's table of generated fragments; it needs no masks."""
     from puzzleflow.generation.outline_fragments import OutlineFragments
+    from puzzleflow.lock import locked
     from puzzleflow.training.gap_fit import GapFit, fit_gap_run
 
     settings = GapFit(draws=count, seed=seed)
-    path, share = fit_gap_run(out, OutlineFragments().model, fit=settings)
+    with locked(out):
+        path, share = fit_gap_run(out, OutlineFragments().model, fit=settings)
     typer.echo(f"{path}: {100 * share:.0f} % of the drawn masks are kept")
 
 

@@ -79,6 +79,7 @@ def solve(
     from puzzleflow.evaluation.solved_set import SolvedSet
     from puzzleflow.evaluation.spec import SolverSpec
     from puzzleflow.formats.open import open_puzzles
+    from puzzleflow.lock import locked
     from puzzleflow.solvers.registry import DEFAULT_SOLVER
 
     spec = SolverSpec.parse(solver or DEFAULT_SOLVER)
@@ -100,17 +101,19 @@ def solve(
         pinned = {} if puzzle is not None else source.pins(number)
         puzzle = source[number] if puzzle is None else puzzle
         pinned = {**pinned, **parse_pins(pin or (), puzzle)}
-        try:
-            solution, results = solve_puzzle(
-                out, number, puzzle, spec, pinned, seed=seed, alternatives=alternatives, trace=trace
-            )
-        except CannotSolve:
-            if asked.is_open or puzzle.known_grid is not None:
-                raise
-            solution, results = solve_puzzle(  # a solver of closed puzzles: on a square, as ever
-                out, number, source[number], spec, pinned,
-                seed=seed, alternatives=alternatives, trace=trace,
-            )  # fmt: skip
+        with locked(out):
+            try:
+                solution, results = solve_puzzle(
+                    out, number, puzzle, spec, pinned,
+                    seed=seed, alternatives=alternatives, trace=trace,
+                )  # fmt: skip
+            except CannotSolve:
+                if asked.is_open or puzzle.known_grid is not None:
+                    raise
+                solution, results = solve_puzzle(  # one of closed puzzles: on a square, as ever
+                    out, number, source[number], spec, pinned,
+                    seed=seed, alternatives=alternatives, trace=trace,
+                )  # fmt: skip
     print(f"1 solved by {spec.label} in {solution.seconds:.2f} s, written to {out}")
     if solution.grid is not None:
         print(describe_answer(solution))

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from puzzleflow.core.ceiling import check_time
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.generation.fragments import FragmentGenerator, fragment_generator
@@ -35,6 +36,7 @@ class OutlineErosion:
     def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
         masks = np.empty((len(seeds), height, width), bool)
         for index, seed in enumerate(seeds):
+            check_time()
             shape, bits = self._bank[child_rng(seed, "outline").integers(len(self._bank))]
             outline = np.unpackbits(bits, count=shape[0] * shape[1]).reshape(shape)
             masks[index] = resize_mask(outline.astype(bool), height, width)
@@ -57,7 +59,11 @@ class GeneratedErosion:
         if not len(seeds):
             return np.zeros((0, height, width), bool)
         drawn = self._draw(seeds)  # (N, 128, 128)
-        return np.stack([resize_mask(mask, height, width) for mask in drawn])  # (N, h, w)
+        masks = np.empty((len(drawn), height, width), bool)
+        for index, mask in enumerate(drawn):
+            check_time()
+            masks[index] = resize_mask(mask, height, width)
+        return masks
 
     def _draw(self, seeds: Sequence[int]) -> BoolArray:
         """(N, 128, 128) bool, drawn or remembered."""

@@ -16,6 +16,7 @@ from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import ByteArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.free_form import FreeForm, break_picture
+from puzzleflow.lock import LOCK, locked
 from puzzleflow.parallel import bounded_map
 from puzzleflow.pictures import list_pictures, read_picture, resize
 from puzzleflow.storage.free_form.own import DATA, write_fragments
@@ -67,18 +68,19 @@ def generate_free_form(
         "how": request.how.facts(),
         "pictures": [str(path.relative_to(images)) for path in pictures],
     }
-    _claim(out, told)
     order = child_rng(request.seed, "pictures").permutation(len(pictures)).tolist()
     jobs = []
     for number in range(request.sets):
         own, other = (pictures[order[(number + step) % len(order)]] for step in (0, 1))
         jobs.append(_Job(out / f"set_{number:05d}", number, own, other, request))
-    missing = [job for job in jobs if not (job.folder / DATA).exists()]
-    done = len(jobs) - len(missing)
-    on_progress("sets", done, len(jobs))
-    for _ in bounded_map(_make, missing, num_workers=num_workers):
-        done += 1
+    with locked(out):
+        _claim(out, told)
+        missing = [job for job in jobs if not (job.folder / DATA).exists()]
+        done = len(jobs) - len(missing)
         on_progress("sets", done, len(jobs))
+        for _ in bounded_map(_make, missing, num_workers=num_workers):
+            done += 1
+            on_progress("sets", done, len(jobs))
     return [job.folder for job in jobs]
 
 
@@ -88,7 +90,7 @@ def _claim(out: Path, told: dict[str, Any]) -> None:
     if (out / REQUEST).exists():
         if read_json(out / REQUEST) != told:
             raise InputError(f"{out}: holds sets of another request; choose another folder")
-    elif out.exists() and any(out.iterdir()):
+    elif any(path.name != LOCK for path in out.iterdir()):
         raise InputError(f"{out}: not empty and no collection of sets")
     else:
         write_json(out / REQUEST, told)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.core.assignment import as_permutation, as_placement, as_turns
-from puzzleflow.core.ceiling import check_puzzle
+from puzzleflow.core.ceiling import check_puzzle, check_time, reading
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
@@ -74,6 +74,11 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 def read_recipe(folder: Path) -> Recipe:
     """The recipe in ``folder``, checked."""
+    with reading(folder):
+        return _read_recipe(folder)
+
+
+def _read_recipe(folder: Path) -> Recipe:
     path = folder / "recipe.json"
     head = read_json(path)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
@@ -124,6 +129,7 @@ def _read_rows(path: Path, grid: Grid, conditions: Conditions) -> Iterable[Recip
     if not lines or tuple(lines[0]) != columns:
         raise FormatError(f"{path}: expected the columns {', '.join(columns)}")
     for number, fields in enumerate(lines[1:]):
+        check_time()
         with naming(f"{path}, puzzle {number}"):
             if len(fields) != len(columns):
                 raise FormatError(f"expected {len(columns)} fields")
@@ -231,7 +237,7 @@ class RecipeSource(PuzzleSource):
 
     def read(self, index: int) -> Puzzle:
         row = self.recipe.rows[index]
-        with naming(self.path / "recipe.json"):
+        with naming(self.path / "recipe.json"), reading(f"{self.path}, puzzle {index}"):
             renderer = self.recipe.renderer(self.path, self._images)
             pieces = renderer.pieces(row)
         if row.crc32 not in ("", found := pieces_crc(pieces)):

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from scipy import ndimage
 
+from puzzleflow.core.ceiling import check_time
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.erosion import SHRINK, ErosionModel
 from puzzleflow.generation.masks import fill_holes, largest_component
@@ -34,6 +35,7 @@ class ShrunkErosion:
         masks = self.base.masks(seeds, height, width).copy()
         inward_px = self.percent / 100 * min(height, width)
         for index, mask in enumerate(masks):
+            check_time()
             masks[index] = move_outline(mask, inward_px)
         return masks
 

@@ -23,7 +23,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from puzzleflow.core.cancelling import check_cancelled
-from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.ceiling import check_bytes, check_time, reading
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, naming
 from puzzleflow.files import open_regular, write_bytes
 from puzzleflow.models.blueprint import check_blueprint, check_tensors
@@ -73,10 +73,13 @@ def load_weights(
         raise InputError(f"{path}: no such weights file")
     try:
         _check_header(path)
-        with safe_open(str(path), framework="pt") as stream:
+        with reading(path), safe_open(str(path), framework="pt") as stream:
             metadata = stream.metadata() or {}
             config = _config(metadata, path)
-            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+            tensors = {}
+            for name in stream.keys():  # noqa: SIM118
+                check_time()
+                tensors[name] = stream.get_tensor(name)
     except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
         raise FormatError(f"{path}: expected a safetensors file ({error})") from error
     if kinds and config.get("kind") not in kinds:

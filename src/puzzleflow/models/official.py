@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.ceiling import check_bytes, check_time, reading
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, naming
 from puzzleflow.files import open_regular
 from puzzleflow.models.blueprint import check_tensors
@@ -44,6 +44,11 @@ def read_official(path: str | Path) -> tuple[dict[str, Tensor], FlowConfig]:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
+    with reading(path):
+        return _read(path)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], FlowConfig]:
     content = _load(path)
     if not isinstance(content, dict) or not isinstance(content.get("model_state_dict"), dict):
         raise FormatError(f"{path}: expected a checkpoint with 'model_state_dict'")
@@ -52,6 +57,7 @@ def read_official(path: str | Path) -> tuple[dict[str, Tensor], FlowConfig]:
         raise FormatError(f"{path}: 'model_state_dict' holds more than named tensors")
     weights = {}
     for name, tensor in theirs.items():
+        check_time()
         name = name.removeprefix("module.")
         if not name.startswith("vit.pooler."):  # never used by the model
             weights[_renamed(name, path)] = _as_float32(name, tensor, path)

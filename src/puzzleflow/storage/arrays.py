@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from puzzleflow.core.ceiling import check_bytes
+from puzzleflow.core.ceiling import check_bytes, reading
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
 from puzzleflow.files import atomic_path, open_regular
 
@@ -38,7 +38,8 @@ def first_bytes(path: Path, count: int = 8) -> bytes:
 @contextmanager
 def _reading(path: Path, expected: str) -> Iterator[None]:
     try:
-        yield
+        with reading(path):
+            yield
     except PuzzleFlowError:
         raise
     except FileNotFoundError as error:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puzzleflow.core.assignment import as_permutation, as_placement
+from puzzleflow.core.ceiling import check_time, reading
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.open_facts import OpenFacts
@@ -131,15 +132,17 @@ def read_solutions(path: str | Path) -> tuple[dict[str, Any], list[Solved]]:
         raise InputError(f"{path}: {error.strerror or error}") from error
     heading: dict[str, Any] = {}
     solved = []
-    for number, line in enumerate(lines, start=1):
-        with naming(f"{path}, line {number}"):
-            entry = _parsed(line, torn=number == len(lines))
-            if number == 1 and isinstance(entry, dict) and "journal" in entry:
-                if (entry["journal"], entry.get("version")) != (KIND, VERSION):
-                    raise FormatError(f"expected a journal ({KIND}) of version {VERSION}")
-                heading = dict(entry.get("heading") or {})
-            elif entry is not None:
-                solved.append(from_json(Solved, entry))
+    with reading(path):
+        for number, line in enumerate(lines, start=1):
+            check_time()
+            with naming(f"{path}, line {number}"):
+                entry = _parsed(line, torn=number == len(lines))
+                if number == 1 and isinstance(entry, dict) and "journal" in entry:
+                    if (entry["journal"], entry.get("version")) != (KIND, VERSION):
+                        raise FormatError(f"expected a journal ({KIND}) of version {VERSION}")
+                    heading = dict(entry.get("heading") or {})
+                elif entry is not None:
+                    solved.append(from_json(Solved, entry))
     return heading, solved
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +74,11 @@ def _split_key(row: dict[str, str]) -> str:
 
 
 class PictureBank:
-    """Square pictures decoded once into a memory-mapped cache: (M, S, S, 3) uint8."""
+    """Square pictures decoded once into a memory-mapped cache: (M, S, S, 3) uint8.
+
+    The cache is an ``.npy`` file with a checksum behind its last byte. It is written, not
+    mapped, so that a full disk is an error like any other, and made anew where it is damaged.
+    """
 
     def __init__(self, paths: Sequence[Path], cache: str | Path, size_px: int = 448) -> None:
         if not paths:
@@ -80,30 +86,55 @@ class PictureBank:
         names = "\n".join(f"{p.resolve()}:{p.stat().st_size}" for p in paths)
         key = hashlib.blake2b(f"{size_px}\n{names}".encode(), digest_size=8).hexdigest()
         self.path = Path(cache) / f"pictures-{key}-{size_px}.npy"
-        if not self.path.exists():
+        self._shape = (len(paths), size_px, size_px, 3)
+        if not self._is_whole():
             self._build(paths, size_px)
         self._pictures: ByteArray | None = None
-        self._length = len(paths)
+
+    def _is_whole(self) -> bool:
+        """Whether the file holds what was written into it, byte for byte."""
+        header, digest = self._header(), _digest()
+        with suppress(OSError), self.path.open("rb") as stream:
+            if stream.read(len(header)) != header:
+                return False
+            for _ in range(len(self)):
+                digest.update(stream.read(self._shape[1] * self._shape[2] * 3))
+            return stream.read() == digest.digest()
+        return False
 
     def _build(self, paths: Sequence[Path], size_px: int) -> None:
-        shape = (len(paths), size_px, size_px, 3)
-        with atomic_path(self.path) as temporary:
-            bank = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
-            for index, path in enumerate(paths):
-                bank[index] = resize(square_crop(read_picture(path)), size_px, size_px)
-            bank.flush()
+        digest = _digest()
+        with atomic_path(self.path) as temporary, temporary.open("wb") as stream:
+            stream.write(self._header())
+            for path in paths:
+                picture = resize(square_crop(read_picture(path)), size_px, size_px).tobytes()
+                digest.update(picture)
+                stream.write(picture)
+            stream.write(digest.digest())
+
+    def _header(self) -> bytes:
+        header = io.BytesIO()
+        content = {"descr": "|u1", "fortran_order": False, "shape": self._shape}
+        np.lib.format.write_array_header_1_0(header, content)
+        return header.getvalue()
 
     def __len__(self) -> int:
-        return self._length
+        return self._shape[0]
 
     def __getitem__(self, index: int) -> ByteArray:
         if self._pictures is None:
-            self._pictures = np.load(self.path, mmap_mode="r")
+            self._pictures = np.memmap(
+                self.path, np.uint8, "r", offset=len(self._header()), shape=self._shape
+            )
         picture: ByteArray = self._pictures[index]
         return picture
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_pictures": None}  # workers map the file themselves
+
+
+def _digest() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=16)
 
 
 class MaskBank:
@@ -152,8 +183,9 @@ def check_masks(source: str) -> None:
 def draw_or_read(source: str, cache: Path, report: Report = lambda *_: None) -> BoolArray:
     """(K, 128, 128) masks of a generator, by its name, or of a folder or packed ``.npz``.
 
-    What a generator draws is kept in ``cache``, in a file named after the generator and
-    after the first masks that its weights draw; ``report`` is told how far it is.
+    What a generator draws is kept in ``cache``, in a packed file, which has checksums, named
+    after the generator and after the first masks that its weights draw. A damaged one is drawn
+    anew; ``report`` is told how far it is.
     """
     if source not in list_fragment_generators():
         return read_masks(source).masks
@@ -170,8 +202,11 @@ def draw_or_read(source: str, cache: Path, report: Report = lambda *_: None) -> 
             yield generator.masks(seeds[done : done + DRAWN_AT_ONCE])
         report(f"masks of {source!r}", NUM_GENERATED, NUM_GENERATED)
 
-    if not path.exists():
-        write_masks(path, drawn())
+    with suppress(InputError):
+        kept = read_masks(path).masks
+        if len(kept) == NUM_GENERATED and np.array_equal(kept[: len(first)], first):
+            return kept
+    write_masks(path, drawn())
     return read_masks(path).masks
 
 

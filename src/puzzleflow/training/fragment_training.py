@@ -138,6 +138,7 @@ class FragmentRun:
             | {f"train_{name}": row["train"][name] for name in TERMS}
             | {f"validation_{name}": row["val"][name] for name in TERMS}
             for row in validations(self.folder)
+            if all(row[part].keys() >= set(TERMS) for part in ("train", "val"))
         ]
 
     def run(self, report: Callable[[dict[str, float]], None] = lambda row: None) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from puzzleflow.files import writing
+
 LOG = "log.jsonl"
 
 
@@ -25,7 +27,7 @@ class RunLog:
 
     def write(self, row: dict[str, Any]) -> None:
         """One row, which says its step."""
-        with self.path.open("a") as log:
+        with writing(self.path), self.path.open("a") as log:
             log.write(json.dumps(row) + "\n")
         for name, value in _flat(row) if self._events else ():
             self._events.add_scalar(name, value, row["step"])
@@ -37,13 +39,15 @@ class RunLog:
 
 
 def validations(folder: Path) -> list[dict[str, Any]]:
-    """The rows with a validation, each step once, in order; a torn line is passed over."""
+    """The rows with a validation, each step once, in order; a damaged line is passed over."""
     found = {}
-    for line in (folder / LOG).read_text().splitlines() if (folder / LOG).exists() else ():
-        with suppress(ValueError):
+    for line in (folder / LOG).read_bytes().split(b"\n") if (folder / LOG).exists() else ():
+        with suppress(ValueError, RecursionError):
             row = json.loads(line)
-            if "val" in row:
-                found[row["step"]] = row
+            told = row if isinstance(row, dict) else {}
+            parts = [told.get(name) for name in ("val", "train")]
+            if isinstance(told.get("step"), int) and all(isinstance(p, dict) for p in parts):
+                found[told["step"]] = told
     return [found[step] for step in sorted(found)]
 
 

@@ -1,7 +1,8 @@
 """Training state on disk: everything that an exact resume needs, without a pickle.
 
 Tensors live in one safetensors file; numbers, settings and a checksum of it all in
-its metadata. Two states of a run are kept: the newest and the one before it.
+its metadata. Two states of a run are kept: the newest and the one before it, also on a disk
+that is full.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import FormatError, InputError
-from puzzleflow.files import atomic_path
+from puzzleflow.files import atomic_path, write_bytes
 
 STATE = "state.safetensors"
 PREVIOUS = "state.previous.safetensors"
@@ -26,10 +27,13 @@ DAMAGED = "state.damaged.safetensors"
 
 def save_state(path: str | Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
     """Write ``tensors`` and JSON-able ``values`` atomically."""
+    write_bytes(path, _content(tensors, values))
+
+
+def _content(tensors: dict[str, Tensor], values: dict[str, Any]) -> bytes:
     whole = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
     text = json.dumps(values)
-    with atomic_path(path) as temporary:
-        save_file(whole, temporary, metadata={"values": text, "checksum": _checksum(whole, text)})
+    return save(whole, metadata={"values": text, "digest": _checksum(whole, text)})
 
 
 def load_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -41,10 +45,14 @@ def load_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata = archive.metadata() or {}
             values = json.loads(metadata["values"])
             tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118
-            checksum = metadata.get("checksum")  # states before 2026-11-16 have none
-            if checksum and checksum != _checksum(tensors, metadata["values"]):
+            text = metadata["values"]
+            if "checksum" in metadata:  # of states before 2026-11-18, without types and shapes
+                whole = metadata["checksum"] == _checksum(tensors, text, shapes=False)
+            else:
+                whole = metadata["digest"] == _checksum(tensors, text)
+            if not whole:
                 raise ValueError("its checksum is wrong")
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+    except (SafetensorError, KeyError, ValueError, TypeError, OSError, RecursionError) as error:
         raise FormatError(f"{path}: expected a training state ({error})") from error
     if name := not_finite(tensors):
         raise FormatError(f"{path}: {name} is not finite")
@@ -53,9 +61,10 @@ def load_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def save_newest(folder: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
     """Write the newest state of a run; the one that was newest becomes the previous."""
-    if (folder / STATE).exists():
-        (folder / STATE).replace(folder / PREVIOUS)
-    save_state(folder / STATE, tensors, values)
+    with atomic_path(folder / STATE) as temporary:
+        temporary.write_bytes(_content(tensors, values))
+        if (folder / STATE).exists():
+            (folder / STATE).replace(folder / PREVIOUS)
 
 
 def load_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], str]:
@@ -68,7 +77,12 @@ def load_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], str]:
     except InputError as error:
         if not (folder / PREVIOUS).exists():
             raise
-        tensors, values = load_state(folder / PREVIOUS)
+        try:
+            tensors, values = load_state(folder / PREVIOUS)
+        except InputError as worse:
+            raise FormatError(
+                f"{error}; {PREVIOUS} is no better ({worse}): begin anew in another folder"
+            ) from worse
         if (folder / STATE).exists():
             (folder / STATE).replace(folder / DAMAGED)
         return tensors, values, f"{error}; goes on from {PREVIOUS}, step {values.get('step')}"
@@ -85,10 +99,12 @@ def not_finite(tensors: dict[str, Tensor]) -> str | None:
     return next((name for name, tensor in floats if not tensor.isfinite().all()), None)
 
 
-def _checksum(tensors: dict[str, Tensor], values: str) -> str:
+def _checksum(tensors: dict[str, Tensor], values: str, *, shapes: bool = True) -> str:
     digest = hashlib.blake2b(values.encode(), digest_size=16)
     for name in sorted(tensors):
         digest.update(name.encode())
+        if shapes:
+            digest.update(f" {tensors[name].dtype} {tuple(tensors[name].shape)} ".encode())
         digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 

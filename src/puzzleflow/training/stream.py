@@ -22,6 +22,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.models.relational import World
+from puzzleflow.parallel import end_with_parent
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.banks import MaskBank, PictureBank
 from puzzleflow.training.objects import laid_on_ground, object_mask
@@ -301,5 +302,6 @@ def stream_loader(stream: NumberedBatches, num_workers: int = 0) -> DataLoader[B
 def _quiet_worker(_: int) -> None:
     """One thread; what interrupts the training ends it first, then it ends its workers."""
     torch.set_num_threads(1)
+    end_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
