@@ -3,12 +3,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 LOCK ?= constraints.txt
+MINUTES ?= 30
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN := $(VENV)/.installed-to-run
 DEVELOP := $(VENV)/.installed-to-develop
 
-.PHONY: help setup demo test slow check format docs bench lock clean
+.PHONY: help setup demo test slow check format docs bench campaign lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -51,6 +52,9 @@ docs: $(DEVELOP) ## rewrite the file tree, the packages and the commands in the 
 
 bench: $(DEVELOP) ## measure speed and memory
 	$(BIN)/python -m benchmarks
+
+campaign: $(DEVELOP) ## damage, kill, crowd and fill up everything (MINUTES=30; docs/reliability.md)
+	$(BIN)/python -m campaign --minutes $(MINUTES) $(CAMPAIGN)
 
 lock: $(DEVELOP) ## write the installed versions to constraints.txt; run the tests before and after
 	$(PIP) freeze --exclude-editable | sed -E '/ @ |^-/d; s/\+[a-z0-9.]+$$//' > constraints.txt

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "puzzleflow"
 OTHER_FILES = {
     "benchmarks/": "speed and memory, measured: `make bench`",
+    "campaign/": "damaged files, kills, full disks, hostile clients: `make campaign`",
     "docs/": "architecture, glossary, decisions, measurements, commands, responsible use",
     "docs/example_plugin/": "two complete solvers in a package of their own, one of them trained",
     "runs/": "scripts that made what is bundled",
@@ -31,6 +32,7 @@ OTHER_FILES = {
     "CHANGELOG.md": "what changed, for users",
     "CONTRIBUTING.md": "house rules, and the ideal commit",
     "LOG.md": "experiments with dates, also those that failed",
+    "SECURITY.md": "what is promised, and where to report",
     "Makefile": "`make help` lists its targets",
     "constraints.txt": "the versions that `make` installs",
 }

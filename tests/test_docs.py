@@ -197,3 +197,15 @@ def test_no_address_of_a_machine_is_committed() -> None:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"(?<![\w.])/(?:home|root|work|Users)/", text), page.name
         assert "../shared" not in text, page.name
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", page)
+    assert len(named) > 30
+    for path, test in named:
+        assert re.search(rf"^def {test}\(", (ROOT / path).read_text("utf-8"), re.M), (
+            f"{path}::{test}"
+        )
+    promises = re.findall(r"^- .*?(?=^- |^\*\*|^## )", page, FENCED)
+    assert all("`tests/" in promise for promise in promises if "campaign" not in promise)

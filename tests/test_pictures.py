@@ -255,3 +255,19 @@ def test_only_the_known_formats_are_decoded():
     Image.new("RGB", (9, 7)).save(stream, "PPM")
     with pytest.raises(FormatError, match="expected one of PNG, JPEG"):
         read_picture(stream.getvalue())
+
+
+def test_a_folder_that_may_not_be_read_is_said(tmp_path, monkeypatch):
+    write_picture(tmp_path / "a" / "1.png", np.zeros((2, 2, 3), np.uint8))
+    forbidden = tmp_path / "forbidden"
+    forbidden.mkdir()
+    look = os.scandir
+
+    def refuse(path):
+        if Path(path) == forbidden:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)  # root may read everything
+    with pytest.raises(InputError, match=r"cannot read .*forbidden: Permission denied"):
+        list_pictures(tmp_path)

@@ -163,7 +163,11 @@ def read_table(path: str | Path) -> list[list[str]]:
         with reading(path):
             text = read_regular(path, times=8).decode("utf-8-sig")
             csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-            return [row for row in csv.reader(io.StringIO(text, newline="")) if not check_time()]
+            rows = []
+            for row in csv.reader(io.StringIO(text, newline="")):
+                check_time()
+                rows.append(row)
+            return rows
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -86,7 +86,7 @@ def read_picture(
 def _opened(source: str | Path | bytes) -> BinaryIO:
     """The content as a stream; a file that is larger than any picture may be is refused."""
     if isinstance(source, bytes):
-        return WatchedReader(io.BytesIO(source))  # type: ignore[arg-type]
+        return WatchedReader(io.BytesIO(source))
     stream = open_regular(source)
     try:
         check_bytes(os.fstat(stream.fileno()).st_size, f"{source}: its content")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damaging import damage
 from format_samples import GRID, SAMPLES, read_source, small_puzzle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -46,29 +47,6 @@ def test_every_format_of_ours_is_damaged_here():
 
 def files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def damage(content: bytes, rng: random.Random) -> bytes:
-    """Truncate, flip bits, overwrite, insert or repeat; more often near the beginning."""
-    data = bytearray(content)
-    start = rng.randrange(len(data) if rng.random() < 0.4 else min(len(data), 1500))
-    match rng.choice(["cut", "flip", "flip", "zeros", "ones", "noise", "insert", "twice"]):
-        case "cut":
-            del data[start:]
-        case "flip":
-            for _ in range(rng.choice([1, 1, 3, 20])):
-                data[(start + rng.randrange(200)) % len(data)] ^= 1 << rng.randrange(8)
-        case "zeros":
-            data[start : start + 8] = bytes(8)
-        case "ones":
-            data[start : start + 8] = b"\xff" * 8
-        case "noise":
-            data[start : start + 30] = rng.randbytes(30)
-        case "insert":
-            data[start:start] = rng.randbytes(rng.randrange(1, 40))
-        case "twice":
-            data[start:start] = data[start : start + 100]
-    return bytes(data)
 
 
 @pytest.mark.parametrize("name", CASES)

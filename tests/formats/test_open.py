@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
-from format_samples import small_puzzle
+from format_samples import SAMPLES, small_puzzle
 
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
+from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import canonical_split, open_all, open_puzzles, open_source
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.gap import write_gap_split
@@ -94,3 +97,17 @@ def test_a_format_of_another_package_is_asked_before_the_folder(tmp_path, instal
     (tmp_path / "empty").mkdir()
     with pytest.raises(FormatError, match=r"colours\.txt, one colour a piece"):
         open_puzzles(tmp_path / "empty")
+
+
+def test_folders_that_may_not_be_read_are_said(tmp_path, monkeypatch):
+    SAMPLES["own fragments"][1](tmp_path / "set_0")
+    (tmp_path / "set_1").mkdir()
+    open_source(tmp_path)
+    allowed = os.access
+    monkeypatch.setattr(  # root may read everything
+        os, "access", lambda path, mode: path.name != "set_1" and allowed(path, mode)
+    )
+    with pytest.raises(InputError, match=r"cannot read .*set_1: Permission denied"):
+        open_source(tmp_path)
+    with pytest.raises(InputError, match=r"cannot read .*set_1: Permission denied"):
+        inspect_path(tmp_path)

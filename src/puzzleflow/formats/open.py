@@ -9,6 +9,7 @@ through the entry-point group ``puzzleflow.formats``: a subclass of
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, UnknownName
@@ -78,6 +79,7 @@ def open_source(path: str | Path, *, split: str | None = None, grid: Grid | None
     path = fetched(path, () if split is None else (split,))
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
+    _check_readable(path)
     folders = split_folders(path)
     if folders:
         if split is None and len(folders) > 1:
@@ -104,6 +106,7 @@ def open_fragments(path: str | Path) -> FragmentSource:
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
+    _check_readable(path)
     readers: list[type[FragmentSource]] = [*_free_form_readers(), CutOutSource]
     folder = _poses_folder(path)
     for reader in readers:
@@ -122,6 +125,19 @@ def is_free_form(path: str | Path) -> bool:
 def _poses_folder(path: Path) -> Path:
     """The folder that a path to its file of poses means."""
     return path.parent if path.is_file() and path.name in POSE_FILES else path
+
+
+def _check_readable(path: Path) -> None:
+    """Refuse folders, and folders in them, that may not be read, lest they seem to be empty."""
+    inside: list[Path] = []
+    try:
+        if path.is_dir():
+            inside = [p for p in path.iterdir() if p.is_dir() and not p.name.startswith(".")]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    for folder in inside:
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise InputError(f"cannot read {folder}: Permission denied")
 
 
 def _own_split(path: Path) -> str | None:

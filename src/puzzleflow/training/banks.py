@@ -99,7 +99,7 @@ class PictureBank:
                 return False
             for _ in range(len(self)):
                 digest.update(stream.read(self._shape[1] * self._shape[2] * 3))
-            return stream.read() == digest.digest()
+            return stream.read(digest.digest_size + 1) == digest.digest()
         return False
 
     def _build(self, paths: Sequence[Path], size_px: int) -> None:

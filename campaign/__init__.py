@@ -1,0 +1,1 @@
+"""The standing campaign: damaged files, kills, full disks, hostile clients, long load."""

@@ -1,0 +1,165 @@
+"""The long commands in small: what they are called with, and what their results are.
+
+Each goes on where it was when it is run again. What is compared afterwards leaves out what
+tells the time or how fast the machine was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from campaign.forked import begin
+from puzzleflow.core.rng import child_rng
+from puzzleflow.masks import write_masks
+from puzzleflow.pictures import write_picture
+
+Essence = dict[str, bytes]
+LONGEST_S = 240.0
+
+
+def everything(out: Path) -> Essence:
+    """Every file but logs."""
+    return {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.suffix != ".log"
+    }
+
+
+def only(*patterns: str) -> Callable[[Path], Essence]:
+    """The files of these names."""
+
+    def essence(out: Path) -> Essence:
+        found = sorted(path for pattern in patterns for path in out.glob(pattern))
+        return {path.relative_to(out).as_posix(): path.read_bytes() for path in found}
+
+    return essence
+
+
+def layouts(out: Path) -> Essence:
+    """What every line of every journal of a benchmark says that took no time."""
+    found: Essence = {}
+    for path in sorted(out.rglob("journal/*.jsonl")):
+        lines = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
+        told = sorted((line["index"], line["position_of"]) for line in lines)
+        found[path.relative_to(out).as_posix()] = repr(told).encode()
+    return found
+
+
+@dataclass(frozen=True)
+class LongCommand:
+    """``words`` without ``--out``; ``seconds`` is how long the whole takes, once measured."""
+
+    name: str
+    words: tuple[str, ...]
+    essence: Callable[[Path], Essence] = everything
+    more_when_resumed: tuple[str, ...] = ()
+    in_quick: bool = True
+
+    def call(self, out: Path, *, resumed: bool = False) -> tuple[str, ...]:
+        """All words."""
+        more = self.more_when_resumed if resumed else ()
+        return (*self.words, "--out", str(out), *more)
+
+
+@cache
+def prepared(place: Path) -> None:
+    """Make, once, pictures, masks, a data set, a recipe and fragments to work on."""
+    pictures = place / "pictures"
+    for number in range(14):
+        rng = child_rng(number, "campaign")
+        y, x = np.mgrid[0:96, 0:96] / 96
+        phases = rng.uniform(1, 9, (3, 2))
+        colour = [np.sin(a * x + b * y) * 100 + 128 for a, b in phases]
+        write_picture(pictures / f"{number:02}.png", np.stack(colour, -1).astype(np.uint8))
+    y, x = np.mgrid[-64:64, -64:64]
+    discs = [np.hypot(x, y * (1 + k / 40)) < 40 + k for k in range(20)]
+    write_masks(place / "masks.npz", [np.stack(discs)])
+    cut = ("--images", str(pictures), "--grid", "3x3", "--piece-px", "16", "--erosion", "fixed:1")
+    for words in (
+        ("generate", *cut, "--per-picture", "2", "--workers", "1", "--out", str(place / "gap")),
+        ("generate", *cut, "--recipe", "--workers", "1", "--out", str(place / "recipe")),
+        (
+            *("fracture", "--images", str(pictures), "--sets", "1", "--side-px", "80"),
+            *("--fragments", "4", "--workers", "1", "--out", str(place / "fragments")),
+        ),
+    ):
+        command = begin(words, place / "inputs.log")
+        if command.finish(LONGEST_S) != 0:
+            raise RuntimeError(f"{' '.join(words)}: {command.output()[-2000:]}")
+
+
+def long_commands(place: Path) -> list[LongCommand]:
+    """All of them, on what :func:`prepared` made in ``place``."""
+    pictures, masks = ("--images", str(place / "pictures")), str(place / "masks.npz")
+    training = (
+        *("--data", str(place / "pictures"), "--masks", masks, "--grids", "2x2"),
+        *("--pieces-per-batch", "8", "--num-validation", "2", "--set", "save_every=2"),
+        *("--set", "validate_every=4", "--set", "log_every=2"),
+    )
+    cut = ("--piece-px", "16", "--erosion", "fixed:1")
+    gap, recipe = str(place / "gap" / "train"), str(place / "recipe")
+    return [
+        LongCommand(
+            "generate",
+            ("generate", *pictures, "--grid", "3x3", *cut, "--per-picture", "8", "--workers", "1"),
+        ),
+        LongCommand(
+            "generate with workers",
+            ("generate", *pictures, "--grid", "3x3", *cut, "--per-picture", "8", "--workers", "2"),
+            in_quick=False,
+        ),
+        LongCommand("materialise", ("materialise", recipe, "--workers", "1")),
+        LongCommand(
+            "solve",
+            ("solve", gap, "--solver", "greedy", "--workers", "1", "--pictures"),
+        ),
+        LongCommand(
+            "bench", ("bench", gap, "--solvers", "greedy,random,search-alpha"), essence=layouts
+        ),
+        LongCommand(
+            "limits",
+            (
+                *("limits", *pictures, "--solvers", "greedy", "--sections", "gap"),
+                *("--puzzles", "3", "--base-grids", "2x2", "--erosion", "fixed:1"),
+                *("--piece-px", "16"),
+            ),
+            essence=layouts,
+            in_quick=False,
+        ),
+        LongCommand(
+            "train flow",
+            ("train", "flow", "--preset", "tiny", *training, "--steps", "12", "--workers", "0"),
+            essence=only("flow.safetensors"),
+        ),
+        LongCommand(
+            "train edges with a worker",
+            ("train", "edges", *training, "--steps", "6", "--workers", "1"),
+            essence=only("edges.safetensors"),
+            in_quick=False,
+        ),
+        LongCommand(
+            "shapes train",
+            ("shapes", "train", "--masks", masks, "--epochs", "3", "--resume"),
+            essence=only("fragment_vae_decoder.safetensors"),
+            in_quick=False,
+        ),
+        LongCommand(
+            "fracture",
+            (
+                *("fracture", *pictures, "--sets", "4", "--side-px", "90"),
+                *("--fragments", "4", "--workers", "1"),
+            ),
+        ),
+        LongCommand(
+            "assemble",
+            ("assemble", str(place / "fragments"), "--workers", "1", "--no-pictures"),
+            in_quick=False,
+        ),
+    ]

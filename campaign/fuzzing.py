@@ -1,0 +1,103 @@
+"""Damaged files for every reader: an answer or one sentence of ours, little memory, little time."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from damaging import damage_file
+
+from campaign import kept, targets
+from campaign.forked import Ended, call
+from campaign.outcome import Budget, Outcome
+from campaign.targets import Target
+
+GROUPS = {
+    "readers of data sets": (targets.formats,),
+    "answers, pictures, masks": (targets.answers, targets.pictures_and_masks),
+    "weights": (kept.weights, targets.official, kept.exported),
+    "states and caches": (kept.states, kept.caches),
+    "journals and saved work": (kept.journals, kept.workbench_files),
+}
+
+
+def run(name: str, budget: Budget, place: Path) -> Outcome:
+    """Round after round over the targets of a group, each time with other damage."""
+    outcome = Outcome(f"damaged files: {name}")
+    whole = place / "whole"
+    whole.mkdir(parents=True)
+    ready = [target for make in GROUPS[name] for target in _built(make(), whole, outcome)]
+    seed = budget.rng.randrange(1 << 30)
+    for number in count():
+        for target, expected in ready:
+            if number and budget.left <= 0:
+                return outcome
+            _case(outcome, target, expected, place, f"{seed}/{target.name}/{number}")
+    return outcome
+
+
+def _built(found: Iterator[Target], whole: Path, outcome: Outcome) -> Iterator[tuple[Target, str]]:
+    """The targets whose sound files can be read, and what is read from them."""
+    for target in found:
+        folder = whole / target.name
+        made = call(partial(_build, target, folder))
+        read = call(partial(target.read, folder)) if made.status == "fine" else made
+        if read.status == "fine":
+            yield target, read.text
+        else:
+            outcome.case(f"{target.name}, undamaged", read.failure or read.text)
+
+
+def _build(target: Target, folder: Path) -> str:
+    target.build(folder)
+    return ""
+
+
+def _case(outcome: Outcome, target: Target, expected: str, place: Path, seed: str) -> None:
+    rng = random.Random(seed)
+    folder = place / "whole" / "damaged"  # beside what the whole ones refer to
+    _clear(folder)
+    shutil.copytree(place / "whole" / target.name, folder)
+    victims = sorted(path for path in folder.rglob("*") if path.is_file())
+    victim = rng.choice(victims)
+    how = damage_file(victim, rng)
+    ended = call(partial(target.read, folder))
+    failure = ended.failure or _judged(ended, target, expected, folder)
+    where = f"{target.name}, {victim.relative_to(folder)}, {how} ({seed})"
+    outcome.case(where, failure, kind=ended.status)
+    if failure:
+        saved = place / f"failure-{len(outcome.failures)}"
+        _clear(saved)
+        if not any(p.stat().st_size > 1 << 26 for p in folder.rglob("*") if p.is_file()):
+            shutil.copytree(folder, saved, symlinks=True, ignore=_pipes)
+    _clear(folder)
+
+
+def _judged(ended: Ended, target: Target, expected: str, folder: Path) -> str:
+    if ended.status == "refused" and target.exact and "cache" in target.name:
+        return f"a damaged cache was refused instead of made anew: {ended.text[:300]}"
+    if ended.status == "fine" and target.exact and ended.text != expected:
+        return "damage was used without a word"
+    named = str(folder) in ended.text or "workbench file" in ended.text
+    if ended.status == "refused" and not named and target.name != "workbench file":
+        return f"the file is not named: {ended.text[:300]}"
+    return ""
+
+
+def _pipes(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if not (Path(folder) / name).exists() or _is_pipe(folder, name)]
+
+
+def _is_pipe(folder: str, name: str) -> bool:
+    path = Path(folder) / name
+    return path.is_fifo()
+
+
+def _clear(folder: Path) -> None:
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)

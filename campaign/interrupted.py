@@ -1,0 +1,148 @@
+"""Kills, signals and rivals: long commands ended at random moments, and two in one folder."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from campaign.commands import LONGEST_S, Essence, LongCommand, long_commands, prepared
+from campaign.forked import Command, begin
+from campaign.outcome import Budget, Outcome
+
+MOST_ROUNDS = 50  # of every command
+SIGNALS = {
+    "SIGKILL": signal.SIGKILL,
+    "SIGTERM": signal.SIGTERM,
+    "SIGINT": signal.SIGINT,
+}
+
+
+@dataclass
+class Known:
+    """A command that was run once to its end."""
+
+    command: LongCommand
+    essence: Essence
+    seconds: float
+
+
+@cache
+def references(place: Path, quick: bool) -> tuple[list[Known], list[str]]:
+    """Every command run once without disturbance, and those that did not even do that."""
+    prepared(place)
+    known, failures = [], []
+    for command in long_commands(place):
+        if quick and not command.in_quick:
+            continue
+        out, began = place / "whole" / command.name.replace(" ", "-"), time.monotonic()
+        running = begin(command.call(out), place / "told.log")
+        code = running.finish(LONGEST_S)
+        if code == 0:
+            known.append(Known(command, command.essence(out), time.monotonic() - began))
+        else:
+            failures.append(f"{command.name}, undisturbed: exit {code}: {_tail(running)}")
+    return known, failures
+
+
+def known_commands(budget: Budget, place: Path, outcome: Outcome) -> list[Known]:
+    """What can be disturbed; a command that fails by itself is a failure of its own."""
+    place.mkdir(parents=True, exist_ok=True)
+    known, failures = references(place.parent / "shared", budget.quick)
+    for failure in failures:
+        outcome.case(*failure.split(": ", 1))
+    return known
+
+
+def kills(budget: Budget, place: Path) -> Outcome:
+    """Each long command is ended at random moments, run again, and gives the same bytes."""
+    outcome = Outcome("long commands ended at random moments")
+    known = known_commands(budget, place, outcome)
+    number = 0
+    for round_ in range(MOST_ROUNDS):
+        for one in known:
+            if round_ and budget.left < 0:
+                break
+            number += 1
+            name = "SIGKILL" if budget.rng.random() < 0.7 else budget.rng.choice(list(SIGNALS))
+            moments = [
+                budget.rng.uniform(0.03, max(0.1, one.seconds))
+                for _ in range(budget.rng.choice([1, 1, 2]))
+            ]
+            what = f"{one.command.name}, {name} after {', '.join(f'{m:.2f} s' for m in moments)}"
+            failure = _ended(one, SIGNALS[name], moments, place / f"out-{number}", outcome)
+            outcome.case(what, failure, kind=name)
+            shutil.rmtree(place / f"out-{number}", ignore_errors=True)
+    return outcome
+
+
+def _ended(one: Known, number: int, moments: list[float], out: Path, outcome: Outcome) -> str:
+    told = out.with_suffix(".log")
+    for again, moment in enumerate(moments):
+        running = begin(one.command.call(out, resumed=again > 0), told)
+        if running.wait(moment) is None:
+            running.send(number)
+        code = running.finish(60)
+        if orphans := running.orphans():
+            return f"{orphans} processes outlive it"
+        if code == 0:
+            outcome.told["ended before"] += 1
+        elif (failure := _graceful(code, number, running)) != "":
+            return failure
+    finished = begin(one.command.call(out, resumed=True), told)
+    if (code := finished.finish(LONGEST_S)) != 0:
+        return f"run again it ended with {code}: {_tail(finished)}"
+    return compared(one, out)
+
+
+def _graceful(code: int, number: int, running: Command) -> str:
+    if code == -number and number != signal.SIGINT:
+        return ""
+    if number != signal.SIGKILL and code == 130 and "Traceback" not in running.output():
+        return ""
+    return f"ended with {code}: {_tail(running)}"
+
+
+def compared(one: Known, out: Path) -> str:
+    """What is wrong with the result: other bytes, or something left behind."""
+    left = [path for path in out.rglob(".*") if path.name != "."]
+    if left:
+        return f"left behind: {', '.join(str(path.relative_to(out)) for path in left[:5])}"
+    found = one.command.essence(out)
+    if found.keys() != one.essence.keys():
+        return f"other files: {sorted(found.keys() ^ one.essence.keys())[:5]}"
+    differing = [name for name, content in found.items() if content != one.essence[name]]
+    return f"other bytes in {', '.join(differing[:5])}" if differing else ""
+
+
+def rivals(budget: Budget, place: Path) -> Outcome:
+    """Two processes in one output folder: one works, the other says so or finds it done."""
+    outcome = Outcome("two processes in one output folder")
+    known = known_commands(budget, place, outcome)
+    for round_ in range(MOST_ROUNDS):
+        for number, one in enumerate(known):
+            if round_ and budget.left < 0:
+                return outcome
+            out = place / f"both-{round_}-{number}"
+            pair = [begin(one.command.call(out), place / f"told-{k}.log") for k in range(2)]
+            codes = [running.finish(LONGEST_S) for running in pair]
+            outputs = [running.output() for running in pair]
+            outcome.case(one.command.name, _both(codes, outputs, one, out), kind=str(sorted(codes)))
+            shutil.rmtree(out, ignore_errors=True)
+    return outcome
+
+
+def _both(codes: list[int], outputs: list[str], one: Known, out: Path) -> str:
+    if sorted(codes) not in ([0, 0], [0, 2]):
+        return f"ended with {codes}: {' / '.join(text[-400:] for text in outputs)}"
+    refused = [text for code, text in zip(codes, outputs, strict=True) if code == 2]
+    if refused and "is writing here" not in refused[0] and "holds a run" not in refused[0]:
+        return f"refused with other words: {refused[0][-400:]}"
+    return compared(one, out)
+
+
+def _tail(running: Command) -> str:
+    return " ".join(running.output().split())[-600:]

