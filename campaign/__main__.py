@@ -58,8 +58,10 @@ def main() -> int:
 
 
 def _run(parts: dict, minutes: float, seed: int, place: Path) -> list:  # type: ignore[type-arg]
+    from campaign.forked import warm_up
     from campaign.outcome import Budget
 
+    warm_up()
     outcomes = []
     shares = sum(share for share, _ in parts.values())
     ends, waiting = time.monotonic() + minutes * 60, shares
@@ -85,6 +87,7 @@ def _run(parts: dict, minutes: float, seed: int, place: Path) -> list:  # type: 
 def _parts() -> dict[str, tuple[float, Callable]]:  # type: ignore[type-arg]
     """Name → share of the time, and what runs it."""
     from campaign import (
+        costly,
         full_disk,
         fuzzing,
         interrupted,
@@ -102,6 +105,7 @@ def _parts() -> dict[str, tuple[float, Callable]]:  # type: ignore[type-arg]
             short: (share, partial(fuzzing.run, group))
             for short, share, group in zip(fuzzed, shares, fuzzing.GROUPS, strict=True)
         },
+        "costly": (1.5, costly.run),
         "matrix": (0.5, wrong_weights.run),
         "kills": (10, interrupted.kills),
         "rivals": (2, interrupted.rivals),

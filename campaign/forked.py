@@ -6,23 +6,44 @@ command line in one, in a session of its own, so that it and all that it starts 
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import resource
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+import puzzleflow
 from puzzleflow.core.errors import PuzzleFlowError
 
 MAX_GROWTH = 1.3 * (1 << 30)  # bytes: the ceiling of readers is 1 GiB
 MAX_CPU_S = 13.0  # the ceiling of readers is 10 s
 GIVEN_UP_S = 60
 _MOST_TOLD = 8000
+
+
+LATE = (  # what the package imports only when it needs it
+    "joblib.externals.loky", "matplotlib.figure", "rich.live", "rich.progress", "rich.table",
+    "scipy.optimize", "scipy.sparse.csgraph", "scipy.stats", "skimage.color", "skimage.measure",
+    "torch.utils.tensorboard", "transformers.models.vit.modeling_vit",
+)  # fmt: skip
+
+
+def warm_up() -> None:
+    """Import the whole package and what it needs, so that no child has to."""
+    for info in pkgutil.walk_packages(puzzleflow.__path__, "puzzleflow."):
+        if not info.name.endswith("__main__"):
+            importlib.import_module(info.name)
+    for name in LATE:
+        with suppress(ImportError):
+            importlib.import_module(name)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import zipfile
 from collections.abc import Callable
@@ -12,6 +10,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from costly_files import (
+    gap_in_tiny_chunks,
+    gap_of_huge_pieces,
+    labels_in_tiny_chunks,
+    recipe_of_huge_pieces,
+    zeros,
+)
 from format_samples import SAMPLES, read_source
 from PIL import Image
 
@@ -37,49 +42,6 @@ from puzzleflow.pictures import read_picture
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions
 from puzzleflow.storage.solutions import Solved, read_solutions
-
-
-def labels_in_tiny_chunks(folder: Path) -> Path:
-    shape = (2_000_000, 4)
-    with h5py.File(folder / "puzzles.h5", "w") as file:
-        file.create_dataset("puzzles", (shape[0], 4, 8, 8, 4), "u1", chunks=(1, 4, 8, 8, 4))
-    with h5py.File(folder / "labels_indices.h5", "w") as file:
-        file.create_dataset("labels", shape, "i8", chunks=(1, 1))
-    return folder
-
-
-def gap_of_huge_pieces(folder: Path) -> Path:
-    with h5py.File(folder / "puzzles.h5", "w") as file:
-        file.create_dataset("puzzles", (1, 9, 4096, 4096, 4), "u1", chunks=(1, 1, 64, 64, 4))
-    return folder
-
-
-def gap_in_tiny_chunks(folder: Path) -> Path:
-    with h5py.File(folder / "puzzles.h5", "w") as file:
-        file.create_dataset("puzzles", (1, 9, 512, 512, 4), "u1", chunks=(1, 1, 1, 1, 4))
-    return folder
-
-
-def recipe_of_huge_pieces(folder: Path) -> Path:
-    SAMPLES["recipe"][1](folder / "set")
-    head = folder / "set" / "recipe.json"
-    head.write_text(json.dumps(json.loads(head.read_text()) | {"piece_px": 8192}))
-    return folder / "set"
-
-
-def zeros(folder: Path, name: str, num_bytes: int) -> Path:
-    header = io.BytesIO()
-    description = {"descr": "|u1", "fortran_order": False, "shape": (num_bytes,)}
-    np.lib.format.write_array_header_1_0(header, description)
-    with (
-        zipfile.ZipFile(folder / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive,
-        archive.open(f"{name}.npy", "w", force_zip64=True) as stream,
-    ):
-        stream.write(header.getvalue())
-        for _ in range(num_bytes >> 24):
-            stream.write(bytes(1 << 24))
-    return folder / "a.npz"
-
 
 CASES: dict[str, Callable[[Path], Path]] = {
     "labels in tiny chunks": labels_in_tiny_chunks,
