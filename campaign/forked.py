@@ -6,6 +6,7 @@ command line in one, in a session of its own, so that it and all that it starts 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -44,6 +45,8 @@ def warm_up() -> None:
     for name in LATE:
         with suppress(ImportError):
             importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # children leave these pages alone
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,6 @@ class Ended:
 def call(work: Callable[[], str]) -> Ended:
     """``work()`` in a child; its answer, or what it raised."""
     reader, writer = os.pipe()
-    before = _resident()
     child = os.fork()
     if child == 0:
         os.close(reader)
@@ -79,7 +81,8 @@ def call(work: Callable[[], str]) -> Ended:
     with os.fdopen(reader, "rb") as stream:
         told = stream.read().decode(errors="replace")
     _, status, used = os.wait4(child, 0)
-    cpu_s, growth = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 - before
+    before, _, told = told.partition("\n")
+    cpu_s, growth = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 - int(before or 0)
     if status != 0 or not told:
         number = os.waitstatus_to_exitcode(status)
         names = {-signal.SIGXCPU: "too much work", -signal.SIGALRM: "hung"}
@@ -90,6 +93,7 @@ def call(work: Callable[[], str]) -> Ended:
 
 def _work(work: Callable[[], str], writer: int) -> NoReturn:
     try:
+        os.write(writer, f"{_resident()}\n".encode())
         _silence()
         signal.alarm(GIVEN_UP_S)
         resource.setrlimit(resource.RLIMIT_CPU, (int(2 * MAX_CPU_S), int(3 * MAX_CPU_S)))
