@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from processes import in_session
+
 import puzzleflow
 from puzzleflow.core.errors import PuzzleFlowError
 
@@ -199,6 +201,7 @@ def begin(
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)
+            sys.stdout, sys.stderr = (os.fdopen(n, "w", closefd=False) for n in (1, 2))
             signal.signal(signal.SIGINT, signal.default_int_handler)
             before()
             code = _main(words)
@@ -232,16 +235,3 @@ def _end_workers() -> None:
     executor = reusable_executor._executor
     if executor is not None:
         executor.shutdown(wait=True, kill_workers=True)
-
-
-def in_session(session: int) -> list[int]:
-    """Living processes of a session; the dead that nobody has buried do not count."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, theirs = stat.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(theirs) == session and state != "Z":
-            found.append(int(stat.parent.name))
-    return found

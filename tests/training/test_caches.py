@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from processes import in_session
 from small_disk import small_disk
 
 from puzzleflow.core.errors import FormatError, OutputError
@@ -160,16 +161,3 @@ def test_workers_of_a_killed_training_end_with_it(picture_folder: Path, tmp_path
         finally:
             for number in in_session(process.pid):
                 os.kill(number, signal.SIGKILL)
-
-
-def in_session(session: int) -> list[int]:
-    """Living processes of a session; those that are dead and only not yet buried do not count."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, theirs = stat.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(theirs) == session and state != "Z":
-            found.append(int(stat.parent.name))
-    return found

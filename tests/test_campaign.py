@@ -1,0 +1,110 @@
+"""The campaign sees what it is there to see."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from campaign.commands import LongCommand
+from campaign.forked import begin, call
+from campaign.interrupted import Known, compared
+from campaign.outcome import Outcome
+from campaign.report import BEGIN, END, table, write
+from damaging import damage_file
+
+from puzzleflow.core.errors import FormatError
+
+pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at /proc")
+
+
+def refuse() -> str:
+    raise FormatError("a.png: damaged")
+
+
+def fail() -> str:
+    raise KeyError("grid")
+
+
+def end() -> str:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ""
+
+
+def take() -> str:
+    return str(len(np.ones(200 << 20, np.uint8)))
+
+
+def test_a_call_tells_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(lambda: "7").status == "fine"
+    refused = call(refuse)
+    assert (refused.status, refused.text, refused.failure) == ("refused", "a.png: damaged", "")
+    assert "KeyError: 'grid'" in call(fail).failure
+    assert call(end).failure == "ended with -9"
+    large = call(take)
+    assert large.growth > 190 << 20
+    assert large.failure == ""
+    monkeypatch.setattr("campaign.forked.MAX_GROWTH", 100 << 20)
+    assert call(take).failure.startswith("took 0.2")
+
+
+def test_a_command_is_a_session_whose_words_are_kept(tmp_path: Path) -> None:
+    running = begin(("demo", "--sample", "list"), tmp_path / "told")
+    assert running.finish(60) == 0
+    assert "harvesters" in running.output()
+    assert running.orphans(0) == 0
+    wrong = begin(("inspect", str(tmp_path / "none")), tmp_path / "told")
+    assert wrong.finish(60) == 2
+    assert wrong.output().startswith("puzzleflow: error: ")
+    waiting = begin(("demo",), tmp_path / "told", before=lambda: time.sleep(60))
+    assert waiting.wait(0.05) is None
+    waiting.send(signal.SIGKILL)
+    assert waiting.finish(10) == -signal.SIGKILL
+
+
+def test_results_are_compared_by_bytes_and_by_what_is_left(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    one = Known(LongCommand("x", ()), {"a": b"1"}, 1.0)
+    assert compared(one, tmp_path) == ""
+    (tmp_path / "a").write_text("2")
+    assert compared(one, tmp_path) == "other bytes in a"
+    (tmp_path / "b").touch()
+    assert compared(one, tmp_path) == "other files: ['b']"
+    (tmp_path / ".c.12.x.part").touch()
+    assert compared(one, tmp_path) == "left behind: .c.12.x.part"
+
+
+def test_damage_follows_from_the_seed_and_changes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    ways = set()
+    for seed in range(60):
+        results = []
+        for _ in range(2):
+            path.write_text('{"rows": [1, 2, {"a": "b"}], "cols": 3}')
+            ways.add(damage_file(path, random.Random(seed)))
+            results.append(
+                path.read_bytes() if path.is_file() and path.stat().st_size < 9999 else 0
+            )
+            path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+        assert results[0] == results[1]
+    assert ways >= {"a pipe", "removed", "damage", "with strange value"}
+
+
+def test_the_report_counts(tmp_path: Path) -> None:
+    outcome = Outcome("files")
+    outcome.case("one", kind="refused")
+    outcome.case("two", "traceback")
+    assert "| files | 2 | 1 | 0 | 1 refused |" in table([outcome])
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}old{END}\nafter\n")
+    write(page, [outcome], "python -m campaign")
+    text = page.read_text()
+    assert "old" not in text
+    assert text.startswith("before\n")
+    assert "- two: traceback" in text
+    write(page, [outcome], "python -m campaign")
+    assert page.read_text().count(BEGIN) == 1
