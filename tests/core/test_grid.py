@@ -115,3 +115,13 @@ def test_numpy_sizes_become_plain():
     grid = Grid(np.int32(2), np.int64(3))  # type: ignore[arg-type]
     assert grid == Grid(2, 3)
     assert type(grid.rows) is int
+
+
+def test_turned_against_the_clock() -> None:
+    grid = Grid(2, 3)  # 0 1 2    turned once:  2 5
+    #                    3 4 5                  1 4
+    #                                           0 3
+    assert grid.turned(1) == Grid(3, 2)
+    assert grid.turned_position(np.arange(6), 1).tolist() == [4, 2, 0, 5, 3, 1]
+    assert grid.turned_position(np.array([1]), 2).tolist() == [4]
+    assert grid.turned_position(np.arange(6), 4).tolist() == list(range(6))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 
 from puzzleflow.core.grid import Direction, Grid
@@ -7,6 +9,7 @@ from puzzleflow.training.objectives import (
     position_loss,
     relational_loss,
     side_loss,
+    turned_targets,
 )
 
 
@@ -68,23 +71,48 @@ def test_positions_of_strangers_are_not_asked() -> None:
     assert position_loss(logits, torch.tensor([[-1, -1, -1]])) == 0.0
 
 
+def test_in_all_turns_neighbours_are_turned_alike() -> None:
+    # pieces 0 and 1 side by side; turned once against the clock 1 lies above 0
+    position_of = torch.tensor([[0, 1, 1, 0, 1, 0, 0, 1]])  # piece 0 in four turns, then piece 1
+    grid, frame = Grid(1, 2), 9
+
+    def beyond(direction: Direction) -> list[int]:
+        return turned_targets(position_of, grid, direction, 4)[0].tolist()
+
+    assert beyond(Direction.RIGHT) == [4, frame, frame, frame, frame, frame, 2, frame]
+    assert beyond(Direction.UP) == [frame, 5, frame, frame, frame, frame, frame, 3]
+    assert beyond(Direction.LEFT) == [frame, frame, 6, frame, 0, frame, frame, frame]
+    assert beyond(Direction.DOWN) == [frame, frame, frame, 7, frame, 1, frame, frame]
+    one = turned_targets(position_of[:, ::4], grid, Direction.RIGHT, 1)
+    assert torch.equal(one, neighbour_targets(position_of[:, ::4], grid, Direction.RIGHT))
+
+
+def test_turns_of_one_piece_never_touch() -> None:
+    nothing = torch.zeros(1, 8, 8)
+    relations = Relations(
+        nothing, nothing, *(nothing[:, :, :4],) * 3, nothing[:, :, 0], nothing[:, :, :4]
+    ).between_pieces(4)
+    assert torch.isinf(relations.right[0, :4, :4]).all()
+    assert torch.isfinite(relations.down[0, :4, 4:]).all()
+
+
 def test_strangers_and_turned_puzzles_have_losses_of_their_own() -> None:
-    B, N, grid = 2, 4, Grid(2, 2)
-    zeros = torch.zeros(B, N, N)
-    stray = torch.tensor([[9.0, -9.0, -9.0, -9.0], [-9.0, -9.0, -9.0, -9.0]])
-    turn = torch.zeros(B, N, 4)
-    turn[1, :, 2] = 30.0
-    turn[0, :, 0] = 30.0
+    B, N, grid = 2, 4, Grid(1, 1)
+    zeros, places = torch.zeros(B, N, N), torch.zeros(B, N, 1)
+    stray = torch.tensor([[9.0] * 4, [-9.0] * 4])
+    turn = 30 * torch.eye(4).expand(B, 4, 4)
     relations = Relations(zeros, zeros, zeros, zeros, zeros, stray, turn)
-    truth = torch.tensor([[-1, 1, 2, 3], [0, 1, 2, 3]])
-    turned = torch.tensor([0, 2])
-    terms = relational_loss(relations, relations, zeros, truth, grid, closed=False, turned=turned)
-    assert terms["stray"] < 1e-3
-    assert terms["turn"] < 1e-6
-    other = relational_loss(
-        relations, relations, zeros, truth.flip(1), grid, closed=False, turned=turned.flip(0)
-    )
-    assert other["stray"] > 1
-    assert other["turn"] > 10
-    plain = relational_loss(relations, relations, zeros, truth.clamp_min(0), grid)
+    truth = torch.tensor([[-1] * 4, [0] * 4])  # a stranger in all turns; a piece in all turns
+
+    def terms(turn: torch.Tensor, stray: torch.Tensor) -> dict[str, torch.Tensor]:
+        said = replace(relations, turn=turn, stray=stray)
+        return relational_loss(said, said, places, truth, grid, closed=False, num_turns=4)
+
+    assert terms(turn, stray)["stray"] < 1e-3
+    assert terms(turn, stray)["turn"] < 1e-6
+    assert terms(turn.flip(1), stray.flip(0))["stray"] > 1
+    assert terms(turn.flip(1), stray.flip(0))["turn"] > 10
+    told = terms(turn * torch.tensor([-1.0, 1.0])[:, None, None], stray)
+    assert told["turn"] < 1e-6  # how a stranger is turned is not asked
+    plain = relational_loss(relations, relations, zeros, truth.clamp_min(0), Grid(2, 2))
     assert set(plain) == {"loss", "side", "pair", "position"}

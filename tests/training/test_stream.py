@@ -16,6 +16,7 @@ from puzzleflow.training.stream import (
     PuzzleStream,
     StreamConfig,
     _moved_inward,
+    in_all_turns,
     stream_loader,
 )
 
@@ -153,17 +154,35 @@ def test_missing_and_foreign_pieces(pictures: PictureBank, masks: MaskBank) -> N
         assert batch.world.grid == (None if batch.hidden else Grid(3, 3))
 
 
-def test_a_turned_puzzle_is_the_picture_turned(pictures: PictureBank, masks: MaskBank) -> None:
-    plain = replace(CONFIG, grids={"2x3": 1.0}, square_share=1.0, widest_gap=0.0, plain_share=1.0)
-    stream = PuzzleStream(pictures, masks, plain, seed=1)
+def test_in_all_turns_the_puzzle_is_there_four_times(
+    pictures: PictureBank, masks: MaskBank
+) -> None:
+    stream = PuzzleStream(pictures, masks, CONFIG, seed=1)
     grid = Grid(2, 3)
+    pieces, truth = stream._puzzle(grid, np.random.default_rng(5))
+    turned, at = in_all_turns((pieces, truth), grid)
+    upright = _laid(pieces, truth, grid)
     for turn in range(4):
-        pieces, truth = stream._puzzle(grid, np.random.default_rng(5), turn=turn)
-        picture = int(np.random.default_rng(5).integers(len(pictures)))
-        upright = stream._canvas(Grid(3, 2) if turn % 2 else grid, picture, None)
-        cells = pieces[np.argsort(truth), :3].reshape(2, 3, 3, 32, 32)
-        laid = cells.transpose(0, 3, 1, 4, 2).reshape(64, 96, 3)
-        assert np.abs(laid.astype(int) - np.rot90(upright, turn)).max() <= 1
+        laid = _laid(turned[turn::4], at[turn::4], grid.turned(turn))
+        assert (laid == np.rot90(upright, turn)).all()
+    _, at = in_all_turns((pieces, np.where(truth == 2, -1, truth)), grid)
+    assert (at.reshape(-1, 4)[truth == 2] == -1).all()
+
+
+def _laid(pieces: np.ndarray, truth: np.ndarray, grid: Grid) -> np.ndarray:
+    px = pieces.shape[-1]
+    cells = pieces[np.argsort(truth)].reshape(*grid.shape, 4, px, px)
+    return cells.transpose(0, 3, 1, 4, 2).reshape(grid.rows * px, grid.cols * px, 4)
+
+
+def test_turned_batches_tell_no_grid(pictures: PictureBank, masks: MaskBank) -> None:
+    config = replace(CONFIG, turned_share=1.0, open_share=0.5, grids={"2x3": 1.0})
+    for number in range(6):
+        batch = PuzzleStream(pictures, masks, config, seed=3).batch(number)
+        assert batch.num_turns == 4
+        assert batch.world.grid is None
+        assert batch.pieces.shape[1] == batch.position_of.shape[1]
+        assert batch.pieces.shape[1] % 4 == 0
 
 
 def test_outlines_move_inward_but_a_quarter_stays() -> None:

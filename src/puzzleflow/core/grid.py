@@ -100,6 +100,17 @@ class Grid:
         """(N, 2) row and column of every position."""
         return np.stack(np.divmod(np.arange(self.num_pieces), self.cols), axis=1)
 
+    def turned(self, turns: int) -> Grid:
+        """The grid after quarter turns of the whole."""
+        return Grid(self.cols, self.rows) if turns % 2 else self
+
+    def turned_position(self, position: IntArray, turns: int) -> IntArray:
+        """Where positions come to lie on ``turned(turns)``, turned against the clock."""
+        cells = np.rot90(np.arange(self.num_pieces).reshape(self.shape), turns)
+        where = np.empty(self.num_pieces, dtype=np.int64)
+        where[cells.ravel()] = np.arange(self.num_pieces)
+        return where[position]
+
     def neighbours(self, direction: Direction) -> IntArray:
         """(E, 2) positions (a, b) such that b lies in ``direction`` of a."""
         return _neighbours(self, direction)

@@ -265,11 +265,10 @@ def _score(answer: OpenAnswer | None, truth: OpenTruth) -> _Scored:
 
 def _turned(truth: OpenTruth, turn: int) -> OpenTruth:
     """The truth of the whole picture turned by ``turn`` quarters against the clock."""
-    cells = np.rot90(np.arange(truth.grid.num_pieces).reshape(truth.grid.shape), turn)
-    new_of = np.argsort(cells.ravel())  # old position → new position
-    position_of = np.where(truth.position_of < 0, -1, new_of[truth.position_of])
+    moved = truth.grid.turned_position(truth.position_of, turn)
+    position_of = np.where(truth.position_of < 0, -1, moved)
     turns = (_or_zero(truth.turns, len(position_of)) + turn) % 4
-    return OpenTruth(position_of, Grid(*cells.shape), truth.conditions, turns)
+    return OpenTruth(position_of, truth.grid.turned(turn), truth.conditions, turns)
 
 
 def _kept_relations(at: IntArray, fits: BoolArray, truth: OpenTruth) -> float:

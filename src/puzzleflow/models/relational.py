@@ -11,7 +11,7 @@ every pair depend on all other pieces.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -64,7 +64,7 @@ class Relations:
     frame     (B, N, 4) side d of piece i lies on the frame of the picture
     place     (B, N, D) to be compared with cells: where piece i belongs, on any grid
     stray     (B, N)    piece i belongs to another picture
-    turn      (B, N, 4) by how many quarter turns, against the clock, the whole is turned
+    turn      (B, N, 4) by how many quarter turns, against the clock, piece i is turned
     """
 
     right: Tensor
@@ -74,6 +74,15 @@ class Relations:
     place: Tensor
     stray: Tensor
     turn: Tensor
+
+    def between_pieces(self, num_turns: int) -> Relations:
+        """Relations in which the turns of one piece, given one after the other, never touch."""
+        if num_turns == 1:
+            return self
+        piece = torch.arange(self.right.shape[1], device=self.right.device) // num_turns
+        own = piece[:, None] == piece
+        right, down = (seam.masked_fill(own, float("-inf")) for seam in (self.right, self.down))
+        return replace(self, right=right, down=down)
 
     def side_logits(self, direction: Direction) -> Tensor:
         """(B, N, N + 2): for one side of every piece the candidates, "absent", "the frame"."""

@@ -1,26 +1,28 @@
 """The relational network in the open world: what the whole may be, and its energies.
 
 Pieces are encoded once, in all four turns where they may be turned. How turned
-pieces lie to each other is found by their seams alone; the few best answers, each
-turned as a whole in four ways, are then looked at in context like upright pieces.
+pieces lie to each other is found by relating all turns of all pieces in one context;
+the few best answers, each turned as a whole in four ways, are then looked at like
+upright pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import NotAGrid
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.relational import RelationalNet, Relations, World
-from puzzleflow.search import minimise
+from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
 from puzzleflow.solvers.open_session import Hypothesis
@@ -60,14 +62,21 @@ class Encoded:
     @torch.inference_mode()
     def relations(
         self, chosen: Sequence[IntArray], world: World
-    ) -> tuple[Relations, Relations, list[FloatArray]]:
-        """In context and isolated, for B choices of as many candidates; and their priors."""
+    ) -> tuple[Relations, list[FloatArray]]:
+        """In context, for B choices of as many candidates; and their priors."""
         priors = [self.prior(indices) for indices in chosen]
         rows = torch.from_numpy(np.stack(chosen))  # (B, M)
-        in_context, isolated = self.network.relate(
+        in_context, _ = self.network.relate(
             self.tokens[rows], self.sides[rows], torch.from_numpy(np.stack(priors)), world
         )
-        return in_context, isolated, priors
+        return in_context, priors
+
+    def all_terms(self, complete: bool) -> Terms:
+        """Of all turns of all pieces in one context, where nobody knows the grid."""
+        every = np.arange(len(self.tokens))
+        relations, priors = self.relations([every], World(None, complete))
+        flat = torch.zeros(1, len(every), 1)
+        return terms_of(relations.between_pieces(self.num_turns), flat, priors, closed=False)[0]
 
 
 Fitted = Mapping[str, Mapping[str, float]]
@@ -77,7 +86,7 @@ def open_terms(network: RelationalNet, puzzle: Puzzle) -> tuple[Terms, int]:
     """Terms of upright pieces on a known grid, and how many empty places there may be."""
     encoded = Encoded.of(network, puzzle)
     world = World(puzzle.grid, puzzle.conditions.is_complete)
-    relations, _, priors = encoded.relations([np.arange(puzzle.num_pieces)], world)
+    relations, priors = encoded.relations([np.arange(puzzle.num_pieces)], world)
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
     (terms,) = terms_of(relations, positions, priors, closed=world.closed)
@@ -91,25 +100,43 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     """
     encoded = Encoded.of(network, puzzle)
     grids = possible_grids(puzzle)
-    turnings = (
-        _turnings(encoded, puzzle, grids, fitted)
-        if puzzle.conditions.turned
-        else [np.zeros(puzzle.num_pieces, dtype=np.int64)]
-    )
+    N = puzzle.num_pieces
+    turnings = Turnings(np.zeros((1, N), dtype=np.int64), np.zeros(N))
+    if puzzle.conditions.turned:
+        turnings = _turnings(encoded, puzzle, grids, fitted)
     world = World(puzzle.known_grid, puzzle.conditions.is_complete)
-    first = encoded.num_turns * np.arange(puzzle.num_pieces)
-    relations, _, priors = encoded.relations([first + turns for turns in turnings], world)
+    chosen = encoded.num_turns * np.arange(N) + turnings.turns  # (K, N) candidates
+    relations, priors = encoded.relations(chosen, world)
     found = []
     for grid in grids:
         with torch.inference_mode():
             positions = network.positions(relations, grid)
         closed = puzzle.conditions.is_complete
-        for turns, terms in zip(
-            turnings, terms_of(relations, positions, priors, closed=closed), strict=True
-        ):
+        all_terms = terms_of(relations, positions, priors, closed=closed)
+        for turns, candidates, terms in zip(turnings.turns, chosen, all_terms, strict=True):
+            terms = replace(terms, turn=turnings.upright[candidates, None])
             energy = _energy(terms, grid, weights_for(grid, fitted), puzzle)
             found.append(Hypothesis(grid, turns, energy, _cost(grid, puzzle)))
     return found
+
+
+def ways_up(
+    network: RelationalNet, puzzle: Puzzle, weights: EnergyWeights
+) -> tuple[FloatArray, FloatArray]:
+    """An upright puzzle on a square grid, turned as a whole in four ways, the first upright.
+
+    What the best layout costs each time (4,), and what it costs to take it for upright (4,).
+    """
+    turned = replace(puzzle, conditions=Conditions(turned=True), truth=None, true_turns=None)
+    encoded = Encoded.of(network, turned)
+    upright = encoded.all_terms(complete=True).turn[:, 0]  # (4 N,)
+    chosen = 4 * np.arange(puzzle.num_pieces) + np.arange(4)[:, None]  # (4, N)
+    relations, priors = encoded.relations(chosen, World(puzzle.grid))
+    with torch.inference_mode():
+        positions = network.positions(relations, puzzle.grid)
+    energies = [t.energy(puzzle.grid, weights) for t in terms_of(relations, positions, priors)]
+    laid = [minimise(energy)[0].energy or 0.0 for energy in energies]
+    return np.array(laid), upright[chosen].sum(axis=1)
 
 
 def possible_grids(puzzle: Puzzle) -> list[Grid]:
@@ -140,58 +167,67 @@ def _num_empty(grid: Grid, puzzle: Puzzle) -> int:
 def _energy(terms: Terms, grid: Grid, weights: EnergyWeights, puzzle: Puzzle) -> Energy:
     if puzzle.conditions.is_complete:
         energy = terms.energy(grid, weights)
-        turned = weights.turn * terms.turn[:, :1] if puzzle.conditions.turned else 0.0
-        return energy.changed(energy.unary + turned)
+        return energy.changed(energy.unary + weights.turn * terms.turn[:, :1])
     return terms.energy(grid, weights, _num_empty(grid, puzzle))
 
 
-def _turnings(
-    encoded: Encoded,
-    puzzle: Puzzle,
-    grids: Sequence[Grid],
-    fitted: Fitted,
-) -> list[IntArray]:
-    """The likeliest turns (N,) of all pieces, each turned as a whole in four ways."""
-    every = np.arange(encoded.num_turns * puzzle.num_pieces)
-    world = World(None, puzzle.conditions.is_complete)
-    _, isolated, priors = encoded.relations([every], world)
-    seams = _between_pieces(isolated, encoded.num_turns)
-    flat = torch.zeros(1, len(every), 1)
-    (terms,) = terms_of(seams, flat, priors, closed=False)
+@dataclass(frozen=True, eq=False)
+class Turnings:
+    """Ways in which turned pieces may lie to each other, the likeliest first.
+
+    turns    (K, N) of all pieces, each way turned as a whole in four ways, one after the other
+    upright  (4 N,) what it costs to take a candidate for upright
+    """
+
+    turns: IntArray
+    upright: FloatArray
+
+
+def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted) -> Turnings:
+    """All turns of all pieces related in one context and laid as candidates of one puzzle."""
+    T, N = encoded.num_turns, puzzle.num_pieces
+    terms = encoded.all_terms(puzzle.conditions.is_complete)
     found: dict[tuple[int, ...], float] = {}
     for grid in _up_to_turning(grids):
-        num_empty = _num_empty(grid, puzzle)
-        weights = weights_for(grid, fitted)
-        parts = terms.parts(grid, None if puzzle.conditions.is_complete else num_empty)
-        energy = parts.energy(weights)
-        empty = np.arange(energy.num_candidates - len(every))
-        piece_of = np.concatenate([every // encoded.num_turns, puzzle.num_pieces + empty])
-        energy = Energy(grid, energy.unary, energy.right, energy.down, piece_of)
-        for layout in minimise(energy, seed=0, num_layouts=NUM_TURNINGS):
-            laid = np.flatnonzero(layout.position_of[: len(every)] >= 0)
-            turns = np.zeros(puzzle.num_pieces, dtype=np.int64)
-            turns[laid // encoded.num_turns] = laid % encoded.num_turns
+        energy = _of_candidates(terms, grid, puzzle, weights_for(grid, fitted), T)
+        (best,) = minimise(energy, seed=0)
+        belief = posterior(energy, seed=0, start=best)
+        turn_prob = belief.position_prob[: T * N].sum(axis=1).reshape(N, T)
+        cost = (best.energy or 0.0) + _cost(grid, puzzle)
+        for turns, doubt in _likely_turns(turn_prob, best.position_of[: T * N].reshape(N, T)):
             key = tuple(((turns - turns[0]) % 4).tolist())
-            cost = (layout.energy or 0.0) + _cost(grid, puzzle)
-            found[key] = min(cost, found.get(key, np.inf))
-    best = sorted(found, key=lambda key: found[key])[:NUM_TURNINGS]
-    return [(np.array(key) + turn) % 4 for key in best for turn in range(4)]
+            found[key] = min(cost + doubt, found.get(key, np.inf))
+    best_first = sorted(found, key=lambda key: found[key])[:NUM_TURNINGS]
+    turns = [(np.array(key) + turn) % 4 for key in best_first for turn in range(4)]
+    return Turnings(np.stack(turns), terms.turn[:, 0])
+
+
+def _of_candidates(
+    terms: Terms, grid: Grid, puzzle: Puzzle, weights: EnergyWeights, num_turns: int
+) -> Energy:
+    """The energy of all turns of all pieces, and of empty places."""
+    num_empty = None if puzzle.conditions.is_complete else _num_empty(grid, puzzle)
+    energy = terms.energy(grid, weights, num_empty)
+    empty = np.arange(energy.num_candidates - num_turns * puzzle.num_pieces)
+    piece_of = np.repeat(np.arange(puzzle.num_pieces), num_turns)
+    return replace(energy, piece_of=np.concatenate([piece_of, puzzle.num_pieces + empty]))
+
+
+def _likely_turns(turn_prob: FloatArray, laid: IntArray) -> Iterator[tuple[IntArray, float]]:
+    """The turns (N,) of a layout (N, T), then with its most doubtful pieces turned otherwise.
+
+    With each, what it costs more than the first.
+    """
+    pieces = np.arange(len(laid))
+    turns = np.where((laid >= 0).any(axis=1), laid.argmax(axis=1), turn_prob.argmax(axis=1))
+    yield turns, 0.0
+    odds = np.log(turn_prob[pieces, turns] + 1e-3)[:, None] - np.log(turn_prob + 1e-3)  # (N, T)
+    odds[pieces, turns] = np.inf
+    for flat in np.argsort(odds, axis=None, kind="stable")[: NUM_TURNINGS - 1]:
+        piece, turn = divmod(int(flat), laid.shape[1])
+        yield np.where(pieces == piece, turn, turns), float(odds[piece, turn])
 
 
 def _up_to_turning(grids: Sequence[Grid]) -> list[Grid]:
     """Of two grids that are each other turned, the flat one."""
     return sorted({Grid(min(grid.shape), max(grid.shape)) for grid in grids})
-
-
-def _between_pieces(relations: Relations, num_turns: int) -> Relations:
-    """Relations in which the turns of one piece never touch."""
-    num = relations.right.shape[1]
-    piece = torch.arange(num) // num_turns
-    own = piece[:, None] == piece
-    right, down = (
-        seam.masked_fill(own, float("-inf")) for seam in (relations.right, relations.down)
-    )
-    return Relations(
-        right, down, relations.absent, relations.frame, relations.place, relations.stray,
-        torch.zeros_like(relations.turn),
-    )  # fmt: skip

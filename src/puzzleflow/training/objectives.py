@@ -28,12 +28,23 @@ def neighbour_targets(position_of: Tensor, grid: Grid, direction: Direction) -> 
     return piece_at.gather(1, towards[place])
 
 
-def side_loss(relations: Relations, position_of: Tensor, grid: Grid) -> Tensor:
+def turned_targets(position_of: Tensor, grid: Grid, direction: Direction, num_turns: int) -> Tensor:
+    """(B, T N) the same where every piece comes in T turns: each turn is a puzzle of its own."""
+    N = position_of.shape[1] // num_turns
+    by_turn = []
+    for turn in range(num_turns):
+        beyond = neighbour_targets(position_of[:, turn::num_turns], grid.turned(turn), direction)
+        ends = (num_turns - 1) * N + beyond  # N and N + 1 become T N and T N + 1
+        by_turn.append(torch.where(beyond < N, num_turns * beyond + turn, ends))
+    return torch.stack(by_turn, dim=2).flatten(1)
+
+
+def side_loss(relations: Relations, position_of: Tensor, grid: Grid, num_turns: int = 1) -> Tensor:
     """Mean cross-entropy of "what lies beyond this side", over all sides of all pieces."""
     losses = [
         F.cross_entropy(
             relations.side_logits(direction).flatten(0, 1),
-            neighbour_targets(position_of, grid, direction).flatten(),
+            turned_targets(position_of, grid, direction, num_turns).flatten(),
         )
         for direction in Direction
     ]
@@ -63,28 +74,29 @@ def relational_loss(
     grid: Grid,
     *,
     closed: bool = True,
-    turned: Tensor | None = None,
+    num_turns: int = 1,
 ) -> dict[str, Tensor]:
     """The terms and their weighted sum ``loss``.
 
     positions  (B, N, P) logits of pieces at positions
     closed     no piece can be foreign
-    turned     (B,) quarter turns of each whole puzzle, where some are turned:
-               where a piece lies in a turned picture is not asked
+    num_turns  4: pieces come in all four turns, and only upright ones have a position
     """
+    apart = [relations.between_pieces(num_turns) for relations in (in_context, isolated)]
     terms = {
-        "side": side_loss(in_context, position_of, grid),
-        "pair": side_loss(isolated, position_of, grid),
+        "side": side_loss(apart[0], position_of, grid, num_turns),
+        "pair": side_loss(apart[1], position_of, grid, num_turns),
     }
     asked = position_of
-    if turned is not None:
-        asked = torch.where((turned == 0)[:, None], position_of, -1)
-        told = turned[:, None].expand(position_of.shape)
-        terms["turn"] = F.cross_entropy(in_context.turn.flatten(0, 1), told.flatten())
+    if num_turns > 1:
+        turn = torch.arange(position_of.shape[1], device=position_of.device) % num_turns  # (T N,)
+        asked = torch.where(turn == 0, position_of, -1)
+        puzzle, candidate = (position_of >= 0).nonzero(as_tuple=True)
+        terms["turn"] = F.cross_entropy(in_context.turn[puzzle, candidate], turn[candidate])
     terms["position"] = position_loss(positions, asked)
     if not closed:
         foreign = (position_of < 0).float()
         terms["stray"] = F.binary_cross_entropy_with_logits(in_context.stray, foreign)
-    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.8}
+    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.3}
     loss = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
     return {"loss": loss, **terms}

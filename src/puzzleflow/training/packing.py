@@ -27,7 +27,7 @@ from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
 from puzzleflow.solvers.relational import relate
 from puzzleflow.solvers.relational_energy import EnergyWeights
-from puzzleflow.solvers.relational_open import open_terms
+from puzzleflow.solvers.relational_open import open_terms, ways_up
 from puzzleflow.training.calibration import Example, fit_weights
 from puzzleflow.training.state import load_state, under
 
@@ -118,14 +118,8 @@ def fitted_turn(network: RelationalNet, puzzles: Sequence[Puzzle], weights: Ener
     """
     from scipy.optimize import minimize_scalar
 
-    laid, said = np.zeros((2, len(puzzles), 4))
-    for index, puzzle in enumerate(puzzles):
-        for turn in range(4):
-            grid = Grid(puzzle.grid.cols, puzzle.grid.rows) if turn % 2 else puzzle.grid
-            turned = Puzzle(np.rot90(puzzle.pieces, turn, (1, 2)).copy(), grid)
-            (terms,) = relate(network, [turned])
-            laid[index, turn] = minimise(terms.energy(grid, weights), seed=index)[0].energy or 0.0
-            said[index, turn] = terms.turn[:, 0].sum()
+    ways = [ways_up(network, puzzle, weights) for puzzle in puzzles]
+    laid, said = (np.stack(part) for part in zip(*ways, strict=True))  # (M, 4) each
 
     def cost(weight: float) -> float:
         total = laid + weight * said

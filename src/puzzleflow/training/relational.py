@@ -44,7 +44,7 @@ class RelationalTraining(Trainable):
             object_share=0.12,
             open_share=0.45,
             hidden_share=0.25,
-            turned_share=0.22,
+            turned_share=0.2,
         )
 
     def network(self, config: RelationalConfig) -> RelationalNet:
@@ -75,7 +75,7 @@ def _related(network: nn.Module, batch: Batch) -> tuple[Relations, dict[str, Ten
         batch.position_of,
         batch.grid,
         closed=batch.world.closed,
-        turned=batch.turned,
+        num_turns=batch.num_turns,
     )
     return in_context, terms
 

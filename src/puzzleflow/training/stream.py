@@ -33,7 +33,11 @@ Cut = tuple[ByteArray, IntArray]  # pieces (N, 4, px, px) and the positions wher
 
 @dataclass(frozen=True)
 class Batch:
-    """B puzzles of one grid: pieces (B, N, 4, px, px) uint8 premultiplied, truth (B, N)."""
+    """B puzzles of one grid: pieces (B, N, 4, px, px) uint8 premultiplied, truth (B, N).
+
+    Where ``num_turns`` is 4, every piece comes in all four turns, one after the other:
+    the puzzle is there four times, and the truth tells positions in each turned picture.
+    """
 
     pieces: Tensor
     position_of: Tensor
@@ -42,7 +46,7 @@ class Batch:
     number: int = 0  # its place in the stream
     closed: bool = True  # every piece is there, and no other; else truth may hold -1
     hidden: bool = False  # the grid is not told
-    turned: Tensor | None = None  # (B,) quarter turns of whole puzzles, where some are turned
+    num_turns: int = 1  # 4: pieces in all four turns
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -79,7 +83,7 @@ class StreamConfig:
     most_missing: float = 0.35
     most_foreign: float = 0.3
     hidden_share: float = 0.0  # batches whose grid is not told
-    turned_share: float = 0.0  # batches in which whole puzzles are turned
+    turned_share: float = 0.0  # batches with pieces in all four turns, their grid not told
 
 
 class NumberedBatches(IterableDataset[Batch]):
@@ -125,20 +129,20 @@ class PuzzleStream(NumberedBatches):
         """Batch ``number`` of this stream, always the same."""
         rng = child_rng(self.seed, "batch", number)
         grid = self.grids[rng.choice(len(self.grids), p=self._shares)]
-        size = max(1, self.config.pieces_per_batch // grid.num_pieces)
-        turns = None
-        if rng.random() < self.config.turned_share:
-            turns = rng.integers(4, size=size)
+        num_turns = 4 if rng.random() < self.config.turned_share else 1
+        size = max(1, self.config.pieces_per_batch // (num_turns * grid.num_pieces))
         missing, foreign = self._condition(grid, rng)
         puzzles = [
-            self._opened(self._puzzle(grid, rng, turn=turn), missing, foreign, grid, rng)
-            for turn in (turns.tolist() if turns is not None else [0] * size)
+            self._opened(self._puzzle(grid, rng), missing, foreign, grid, rng) for _ in range(size)
         ]
+        hidden = bool(rng.random() < self.config.hidden_share)
+        if num_turns > 1:
+            puzzles, hidden = [in_all_turns(puzzle, grid) for puzzle in puzzles], True
         return replace(
             self._collated(puzzles, grid, number),
             closed=not (missing or foreign),
-            hidden=bool(rng.random() < self.config.hidden_share),
-            turned=None if turns is None else torch.from_numpy(turns),
+            hidden=hidden,
+            num_turns=num_turns,
         )
 
     def _condition(self, grid: Grid, rng: np.random.Generator) -> tuple[int, int]:
@@ -181,15 +185,11 @@ class PuzzleStream(NumberedBatches):
                 grid,
             )
 
-    def _puzzle(
-        self, grid: Grid, rng: np.random.Generator, picture: int | None = None, turn: int = 0
-    ) -> Cut:
+    def _puzzle(self, grid: Grid, rng: np.random.Generator, picture: int | None = None) -> Cut:
         """Pieces (N, 4, px, px) and their positions; a given ``picture`` is cut as it is."""
         px = self.config.piece_px
         if picture is None:
-            upright = Grid(grid.cols, grid.rows) if turn % 2 else grid
-            canvas = self._canvas(upright, int(rng.integers(len(self.pictures))), rng)
-            canvas = np.rot90(canvas, turn)
+            canvas = self._canvas(grid, int(rng.integers(len(self.pictures))), rng)
             square = rng.random() < self.config.square_share
         else:
             canvas = self._canvas(grid, picture % len(self.pictures), None)
@@ -266,6 +266,23 @@ class PuzzleStream(NumberedBatches):
         alpha = np.zeros((num_pieces, px, px), np.uint8)
         alpha[:, gap : px - gap, gap : px - gap] = 255
         return alpha
+
+
+def in_all_turns(puzzle: Cut, grid: Grid) -> Cut:
+    """(N, 4, px, px) pieces and positions → (4 N, …): every piece turned 0 to 3 times.
+
+    Turned against the clock, the whole picture is one on ``grid.turned(turn)``.
+    """
+    pieces, position_of = puzzle
+    turned = np.stack([np.rot90(pieces, turn, (2, 3)) for turn in range(4)], axis=1)
+    at = np.stack(
+        [
+            np.where(position_of < 0, -1, grid.turned_position(position_of, turn))
+            for turn in range(4)
+        ],
+        axis=1,
+    )  # (N, 4)
+    return turned.reshape(-1, *pieces.shape[1:]), at.ravel()
 
 
 def _moved_inward(alpha: ByteArray, depth: float, rng: np.random.Generator) -> ByteArray:
