@@ -21,14 +21,16 @@ CONFIDENCE_SCALE = 0.35  # of the standard deviation of the costs of one side
 class Found:
     """A layout and how it came about.
 
-    position_of  (N,) permutation
-    trace        (S, N) complete layouts, each better than the one before, or None
-    others       further layouts, best first
+    position_of    (N,) permutation
+    trace          (S, N) complete layouts, each better than the one before, or None
+    others         further layouts, best first
+    position_prob  (N, P) how likely each piece is at each position, where a method says so
     """
 
     position_of: IntArray
     trace: IntArray | None = None
     others: tuple[IntArray, ...] = ()
+    position_prob: FloatArray | None = None
 
 
 # (costs, grid, allowed (N, N) piece × position, seed) → layout

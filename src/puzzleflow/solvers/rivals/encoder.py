@@ -1,0 +1,85 @@
+"""The encoder that all rivals of the small preset share, and the transformer of several."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from puzzleflow.models.conv_encoder import ConvEncoder
+from puzzleflow.solvers.rivals.base import RivalConfig
+
+PATCH = 16  # pixels of a patch, as in ViT
+
+
+class Patches(nn.Module):
+    """Pictures or pieces → one vector for every patch of 16 px.
+
+    Of the small preset a few convolutions, as in hybrid vision transformers, which learn within
+    minutes; without widths the plain linear map of ViT.
+    """
+
+    def __init__(self, config: RivalConfig) -> None:
+        super().__init__()
+        self.trunk = ConvEncoder(config.channels, config.widths, config.blocks)
+        stride = PATCH // self.trunk.stride if config.widths else PATCH
+        self.project = nn.Conv2d(self.trunk.dim, config.dim, stride, stride=stride)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(M, C, H, W) → (M, dim, H/16, W/16)."""
+        return self.project(self.trunk(pixels - 0.5))  # type: ignore[no-any-return]
+
+
+class Pieces(nn.Module):
+    """Pieces → one vector each: the same convolutions, their whole map through one linear layer."""
+
+    def __init__(self, config: RivalConfig, dim: int | None = None) -> None:
+        super().__init__()
+        self.trunk = ConvEncoder(config.channels, config.widths, config.blocks)
+        side = config.piece_px // self.trunk.stride
+        self.project = nn.Linear(self.trunk.dim * side * side, dim or config.dim)
+
+    def maps(self, pieces: Tensor) -> Tensor:
+        """(B, N, C, px, px) → (B, N, D, side, side)."""
+        return self.trunk(pieces.flatten(0, 1) - 0.5).unflatten(0, pieces.shape[:2])  # type: ignore[no-any-return]
+
+    def forward(self, pieces: Tensor) -> Tensor:
+        """(B, N, C, px, px) → (B, N, dim)."""
+        return self.vectors(self.maps(pieces))
+
+    def vectors(self, maps: Tensor) -> Tensor:
+        """(B, N, D, side, side) → (B, N, dim)."""
+        return F.relu(self.project(maps.flatten(2)))
+
+
+def transformer(config: RivalConfig, layers: int | None = None, dim: int = 0) -> nn.Module:
+    """Self-attention layers, normalised before each part."""
+    return nn.TransformerEncoder(_layer(nn.TransformerEncoderLayer, config, dim),
+                                 config.layers if layers is None else layers,
+                                 enable_nested_tensor=False)  # fmt: skip
+
+
+def decoder(config: RivalConfig) -> nn.TransformerDecoder:
+    """Layers that attend to themselves and to what was encoded."""
+    return nn.TransformerDecoder(_layer(nn.TransformerDecoderLayer, config), config.layers)
+
+
+def _layer(kind: Any, config: RivalConfig, dim: int = 0) -> Any:
+    dim = dim or config.dim
+    return kind(dim, config.heads, 4 * dim, 0.0, F.gelu, batch_first=True, norm_first=True)
+
+
+def waves(values: Tensor, dim: int, longest: float = 10_000.0) -> Tensor:
+    """(…) numbers → (…, dim) sines and cosines of falling frequency."""
+    half = dim // 2
+    rates = torch.exp(-math.log(longest) * torch.arange(half, device=values.device) / half)
+    angle = values[..., None].float() * rates  # (…, half)
+    return torch.cat([angle.sin(), angle.cos()], dim=-1)
+
+
+def cell_waves(cells: Tensor, dim: int) -> Tensor:
+    """(…, 2) rows and columns → (…, dim): half of the numbers for each."""
+    return torch.cat([waves(cells[..., axis], dim // 2) for axis in (0, 1)], dim=-1)
