@@ -31,3 +31,23 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
             monkeypatch.syspath_prepend(source)
 
     return add
+
+
+@pytest.fixture(scope="session")
+def tiny_rival_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Untrained weights of every rival, in a folder."""
+    from tiny_rivals import RIVALS, write_tiny_weights
+
+    folder = tmp_path_factory.mktemp("rivals")
+    for name in RIVALS:
+        write_tiny_weights(folder, name)
+    return folder
+
+
+@pytest.fixture
+def tiny_rivals(tiny_rival_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let rivals find tiny weights in place of bundled ones, which may be large or missing."""
+    from puzzleflow.solvers.rivals import base
+
+    monkeypatch.setattr(base, "WEIGHTS", tiny_rival_weights)
+    return tiny_rival_weights

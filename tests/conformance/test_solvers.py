@@ -14,6 +14,7 @@ from puzzleflow.generation.opening import opened
 from puzzleflow.solvers.base import Session, Solver
 from puzzleflow.solvers.registry import DEFAULT_SOLVER, list_solvers, load_solver
 
+pytestmark = pytest.mark.usefixtures("tiny_rivals")
 PIECE_PX = 32
 GRIDS = [Grid(1, 1), Grid(1, 2), Grid(1, 4), Grid(3, 1), Grid(2, 3), Grid(3, 3)]
 

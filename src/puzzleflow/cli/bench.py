@@ -23,7 +23,8 @@ def bench(
     solvers: str = typer.Option(
         ...,
         "--solvers",
-        help="Names or FILE.py:CLASS, comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
+        help="Names, FILE.py:CLASS or the groups @table1, @jpwleg, @all, comma-separated; "
+        "options as NAME:KEY=VALUE+KEY=VALUE.",
     ),
     out: Path = typer.Option(Path("bench"), "--out", help="Folder of the report; resumable."),
     split: str | None = typer.Option(None, "--split", help="train, val or test."),
@@ -52,7 +53,7 @@ def bench(
     from puzzleflow.evaluation.tables import failure_lines
     from puzzleflow.formats.open import open_puzzles
 
-    specs = parse_solvers(solvers)
+    specs = parse_solvers(solvers, lambda why: typer.echo(f"left out: {why}", err=True))
     shape = Grid.parse(grid) if grid else None
     console = Console()
     with open_puzzles(data, split=split, grid=shape) as source:

@@ -26,7 +26,7 @@ def limits(
     ),
     solvers: str = typer.Option(
         "relational,search-alpha",
-        help="Names, comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
+        help="Names or groups as in `bench`, comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
     ),
     sections: str | None = typer.Option(
         None,
@@ -85,7 +85,7 @@ def limits(
 
         report = measure_limits(
             plan,
-            parse_solvers(solvers),
+            parse_solvers(solvers, lambda why: typer.echo(f"left out: {why}", err=True)),
             work,
             images=images,
             kinds=None if kinds is None else read_kinds(kinds, merge),

@@ -5,7 +5,8 @@ PuzzleFlowError
 │   ├── FormatError         a file is damaged, foreign or of the wrong shape
 │   ├── NotAPermutation     positions collide, are missing or out of range
 │   ├── NotAGrid            a number of pieces or a text that is no grid
-│   └── UnknownName         no solver, preset, erosion or metric of that name
+│   ├── UnknownName         no solver, preset, erosion or metric of that name
+│   └── NoWeights           a solver that must be trained first, or told its weights
 ├── CannotSolve             a solver does not handle this kind of puzzle
 └── OutputError             a result cannot be written (no space, no right, in the way)
 """
@@ -46,6 +47,10 @@ class UnknownName(InputError):
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, list[str]]]:
         return type(self), self._parts  # so that it survives the way back from a worker
+
+
+class NoWeights(InputError):
+    """A solver whose weights are not there; the message says how to train it."""
 
 
 class CannotSolve(PuzzleFlowError):

@@ -49,8 +49,17 @@ def compare(first: Results, second: Results, *, seed: int = 0) -> Comparison:
     )
 
 
-def compare_all(results: Sequence[Results], *, seed: int = 0) -> list[Comparison]:
-    """Every pair once, in the order given."""
+MOST_PAIRED = 4  # solvers of which every pair is compared
+
+
+def compare_all(
+    results: Sequence[Results], *, seed: int = 0, reference: str = ""
+) -> list[Comparison]:
+    """Every pair once, in the order given; of many solvers each with ``reference``."""
+    against = [result for result in results if result.solver == reference]
+    if len(results) > MOST_PAIRED and against:
+        others = (result for result in results if result.solver != reference)
+        return [compare(other, against[0], seed=seed) for other in others]
     return [
         compare(first, second, seed=seed)
         for place, first in enumerate(results)

@@ -101,6 +101,30 @@ PUBLISHED_ABLATIONS: dict[str, Published] = {
 """By the names of our variants; GAP-3, single runs, no intervals."""
 
 
+METHODS = {
+    "deepzzle": "Deepzzle",
+    "diffassemble": "DiffAssemble",
+    "fcvit": "FCViT",
+    "flow": "PuzzleFlow",
+    "genetic": "Genetic (Sholomon 2013)",
+    "greedy": "Greedy (Pomeranz 2011)",
+    "jigsawgan": "JigsawGAN",
+    "jpdvt": "JPDVT",
+    "pdn-ga": "PDN-GA",
+    "puzlm": "PuzLM",
+    "rg-lns": "ViT-T + LP + RG-LNS",
+    "sd2rl": "SD2RL",
+    "tabu": "Tabu (Adamczewski 2015)",
+}
+"""Our solvers that rebuild a published method; rows NAME+ rebuild none."""
+
+
+def published_of(label: str, rows: tuple[Published, ...]) -> Published | None:
+    """The published row of the method that a solver (name and options) rebuilds, if any."""
+    method = METHODS.get(label.partition(":")[0])
+    return next((row for row in rows if method and row.method.startswith(method)), None)
+
+
 def table_for(grids: set[Grid], data_format: str = "") -> str | None:
     """The table that comes nearest to puzzles of these grids, or None."""
     if len(grids) != 1:

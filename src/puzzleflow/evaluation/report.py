@@ -27,6 +27,7 @@ from puzzleflow.evaluation.tables import Report
 from puzzleflow.files import write_bytes, write_json, write_text
 from puzzleflow.pages import render
 from puzzleflow.pictures import to_image
+from puzzleflow.solvers.registry import DEFAULT_SOLVER
 
 MOST_REASONS = 5
 
@@ -57,7 +58,7 @@ def make_report(bench: Bench, results: Sequence[Results], *, num_workers: int) -
         "machine": machine(),
         "puzzleflow": version("puzzleflow"),
     }
-    pairs = compare_all(results, seed=bench.seed)
+    pairs = compare_all(results, seed=bench.seed, reference=DEFAULT_SOLVER)
     published = table_for(grids, bench.source.kind) if conditions.is_closed else None
     return Report(facts, results, pairs, bench.seed, published)
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import InputError, NoWeights
+from puzzleflow.evaluation.groups import group_members
 from puzzleflow.registry import FILE
 from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.registry import load_solver
 
 MADE_WITH = {"code", "weights"}  # the keys of digests: results made otherwise are made again
 MAX_STEM = 120
+OPTION = re.compile(r"\+(?=[A-Za-z_]\w*(?:=|\+|$))")  # a plus may also be part of a path
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class SolverSpec:
         if not name:
             raise InputError(f"{text!r} names no solver; write NAME or NAME:KEY=VALUE+KEY=VALUE")
         options = []
-        for part in rest.split("+") if rest else []:
+        for part in OPTION.split(rest) if rest else []:
             key, equals, value = part.partition("=")
             if not equals or not key.isidentifier():
                 raise InputError(f"solver {text!r}: {part!r} is no KEY=VALUE")
@@ -83,15 +86,37 @@ class SolverSpec:
         }
 
 
-def parse_solvers(text: str) -> list[SolverSpec]:
-    """Comma-separated solvers, for example ``random,greedy:compatibility=border``."""
-    specs = [SolverSpec.parse(part) for part in text.split(",") if part.strip()]
+def parse_solvers(
+    text: str, left_out: Callable[[NoWeights], None] | None = None
+) -> list[SolverSpec]:
+    """Comma-separated solvers and groups, for example ``@table1,greedy:compatibility=border``.
+
+    left_out  is told members of groups whose weights are not there; without it they are errors
+    """
+    specs: list[SolverSpec] = []
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        if part.startswith("@"):
+            found = (SolverSpec(name) for name in group_members(part))
+            specs += [spec for spec in found if spec not in specs and _is_there(spec, left_out)]
+        else:
+            specs.append(SolverSpec.parse(part))
     if not specs:
         raise InputError("no solver given")
     stems = [spec.file_stem for spec in specs]
     if len(set(stems)) < len(stems):
         raise InputError(f"a solver is given twice in {text!r}")
     return specs
+
+
+def _is_there(spec: SolverSpec, left_out: Callable[[NoWeights], None] | None) -> bool:
+    try:
+        spec.load()
+    except NoWeights as error:
+        if left_out is None:
+            raise
+        left_out(error)
+        return False
+    return True
 
 
 def _value(text: str) -> Any:

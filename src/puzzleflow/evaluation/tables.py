@@ -9,7 +9,7 @@ import numpy as np
 
 from puzzleflow.core.intervals import Estimate
 from puzzleflow.evaluation.comparison import Comparison, is_clear
-from puzzleflow.evaluation.published import PUBLISHED, Published
+from puzzleflow.evaluation.published import PUBLISHED, Published, published_of
 from puzzleflow.evaluation.results import CLASSES, SHOWN, Results
 
 
@@ -44,17 +44,19 @@ class Report:
 
 
 def accuracy_table(report: Report) -> list[list[str]]:
-    """PA, AA and SRA with intervals."""
+    """PA, AA and SRA with intervals; beside them what was published of a method on other data."""
     rows = [["solver", "puzzles", *(f"{metric} %" for metric in SHOWN)]]
-    for results in report.results:
+    told = [published_of(results.solver, report.published) for results in report.results]
+    if any(told):
+        rows[0].append(f"published, other data ({' / '.join(SHOWN)})")
+    for results, published in zip(report.results, told, strict=True):
         estimates = report.estimates[results.solver]
-        rows.append(
-            [
-                results.solver,
-                str(len(results)),
-                *(interval_text(estimates[metric]) for metric in SHOWN),
-            ]
-        )
+        row = [results.solver, str(len(results))]
+        row += [interval_text(estimates[metric]) for metric in SHOWN]
+        if any(told):
+            figures = (published.pa, published.aa, published.sra) if published else ()
+            row.append(" / ".join(_or_dash(value) for value in figures) or "–")
+        rows.append(row)
     return rows
 
 

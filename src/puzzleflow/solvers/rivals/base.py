@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import CannotSolve, InputError
+from puzzleflow.core.errors import CannotSolve, InputError, NoWeights
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution
 from puzzleflow.core.records import from_json
@@ -132,7 +132,7 @@ class RivalSolver:
             Path(weights) if weights is not None else WEIGHTS / f"{self.name}.safetensors"
         )
         if weights is None and not self.weights.is_file():
-            raise InputError(
+            raise NoWeights(
                 f"solver {self.name!r} has no bundled weights; train it with `puzzleflow train "
                 f"{self.name} --data PICTURES --out RUN` and name them: "
                 f"{self.name}:weights=RUN/{self.name}.safetensors"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -34,7 +35,7 @@ def walk_back(
     """
     times = torch.linspace(len(signals) - 1, 0, steps + 1).long()
     x_t, clean = start, start
-    for now, then in zip(times[:-1], times[1:], strict=True):
+    for now, then in pairwise(times):
         clean = clean_at(x_t, now)
         here, there = signals[now], signals[then]
         noise = (x_t - here.sqrt() * clean) / (1 - here).sqrt()
