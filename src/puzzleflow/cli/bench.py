@@ -23,8 +23,8 @@ def bench(
     solvers: str = typer.Option(
         ...,
         "--solvers",
-        help="Names, FILE.py:CLASS or the groups @table1, @jpwleg, @all, comma-separated; "
-        "options as NAME:KEY=VALUE+KEY=VALUE.",
+        help="Names, FILE.py:CLASS or the groups @table1, @jpwleg, @learned, @all, "
+        "comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
     ),
     out: Path = typer.Option(Path("bench"), "--out", help="Folder of the report; resumable."),
     split: str | None = typer.Option(None, "--split", help="train, val or test."),

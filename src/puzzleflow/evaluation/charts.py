@@ -18,6 +18,7 @@ COLOURS = (
     "#3b6ea8", "#e08a2e", "#4c9a5a", "#a04f8f", "#c0504d", "#7f7f7f", "#8c6d31", "#2aa5a0",
     "#d670a8", "#5b5bd6", "#9ab82e", "#000000",
 )  # fmt: skip
+LINES = ("-", "--", ":", "-.")
 
 
 def empty_chart(rows: int, cols: int, size: tuple[float, float]) -> tuple[Any, Any]:

@@ -12,15 +12,19 @@ JPWLEG = (
     "jpdvt", "greedy", "deepzzle", "tabu", "genetic", "flow", "sd2rl", "fcvit", "pdn-ga", "puzlm",
 )  # fmt: skip
 NEWER = ("rg-lns", "relational")  # what came after those tables
+LEARNED = (
+    "deepzzle", "diffassemble", "fcvit", "flow", "jigsawgan", "jpdvt", "pdn-ga", "puzlm", "sd2rl",
+)  # fmt: skip
 GROUPS = {
     "@table1": (*TABLE_1, *NEWER),
     "@jpwleg": (*JPWLEG, *NEWER),
+    "@learned": (*LEARNED, *NEWER),
     "@all": ("random", *TABLE_1, *JPWLEG),
 }
 
 
 def group_members(name: str) -> list[str]:
-    """The solvers of ``@table1``, ``@jpwleg`` or ``@all``, each once, in the paper's order.
+    """The solvers of a group, each once, tables in the paper's order.
 
     A row ``NAME+`` of ``@all`` follows its ``NAME``; solvers of no table come last.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 from puzzleflow.core.intervals import Estimate, percent
 from puzzleflow.evaluation.calibration import Calibration
 from puzzleflow.evaluation.charts import (
+    LINES,
     coloured,
     draw_estimates,
     empty_chart,
@@ -17,8 +18,6 @@ from puzzleflow.evaluation.charts import (
 )
 from puzzleflow.evaluation.limits.conditions import AS_MADE, PAPER_KEPT, SECTIONS
 from puzzleflow.evaluation.limits.measure import MEASURED, LimitsReport, Row
-
-LINES = ("-", "--", ":", "-.")
 
 
 def draw_figures(folder: Path, report: LimitsReport) -> dict[str, str]:

@@ -37,8 +37,8 @@ class PdnGaConfig(RivalConfig):
     """hidden: of the judges; population, generations: of the genetic algorithm."""
 
     hidden: int = 256
-    population: int = 64
-    generations: int = 40
+    population: int = 48
+    generations: int = 30
 
 
 class PdnGa(Rival):

@@ -37,8 +37,8 @@ class Sd2rlConfig(RivalConfig):
 
     hidden: int = 128
     state_dim: int = 96
-    starts: int = 8
-    swaps: float = 2.0  # for every piece
+    starts: int = 4
+    swaps: float = 1.5  # for every piece
 
 
 class Sd2rl(Rival):
