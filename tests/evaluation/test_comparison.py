@@ -61,3 +61,11 @@ def test_every_pair_once() -> None:
 def test_other_puzzles_are_refused() -> None:
     with pytest.raises(ValueError, match="same puzzles"):
         compare(results("a", [1, 0]), results("b", [1]))
+
+
+def test_many_solvers_are_compared_with_the_reference_alone() -> None:
+    many = [results(name, [1, 0]) for name in "abcde"]
+    pairs = compare_all(many, reference="d")
+    assert [(p.first, p.second) for p in pairs] == [(n, "d") for n in "abce"]
+    assert len(compare_all(many, reference="x")) == 10
+    assert len(compare_all(many[:4], reference="d")) == 6

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.published import PUBLISHED, table_for
+from puzzleflow.evaluation.published import METHODS, PUBLISHED, published_of, table_for
 
 
 def test_rows_of_table_1() -> None:
@@ -42,3 +42,15 @@ def test_percentages_methods_and_sources(name: str) -> None:
 )
 def test_the_table_that_fits(grids: set[Grid], kind: str, expected: str | None) -> None:
     assert table_for(grids, kind) == expected
+
+
+def test_our_solvers_find_their_published_rows() -> None:
+    rows = PUBLISHED["GAP-3"]
+    found = published_of("flow:steps=5", rows)
+    assert found is not None
+    assert found.method == "PuzzleFlow"
+    for solver in ("relational", "fcvit+", "random"):
+        assert published_of(solver, rows) is None
+    published = [row.method for table in PUBLISHED.values() for row in table]
+    for method in METHODS.values():
+        assert any(name.startswith(method) for name in published), method

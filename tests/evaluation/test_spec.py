@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, NoWeights, UnknownName
 from puzzleflow.evaluation.spec import SolverSpec, parse_solvers
 from puzzleflow.models.checkpoint import bundled_weights
+from puzzleflow.solvers.registry import list_solvers
+from puzzleflow.solvers.rivals import base
 
 
 def test_a_name_alone() -> None:
@@ -88,3 +90,36 @@ def test_label_and_spec_are_inverse(options: dict[str, object]) -> None:
     spec = SolverSpec("name", tuple(sorted(options.items())))
     assert SolverSpec.parse(spec.label) == spec
     assert "/" not in spec.file_stem
+
+
+def test_a_plus_may_be_part_of_a_path() -> None:
+    spec = SolverSpec.parse("fcvit+:weights=runs/fcvit+.safetensors+steps=3")
+    assert spec.name == "fcvit+"
+    assert dict(spec.options) == {"weights": "runs/fcvit+.safetensors", "steps": 3}
+
+
+def test_groups_are_in_the_order_of_their_tables(tiny_rivals: Path) -> None:
+    table = [spec.name for spec in parse_solvers("@table1")]
+    assert table == [
+        "greedy", "genetic", "jigsawgan", "diffassemble", "jpdvt", "puzlm", "fcvit", "flow",
+        "rg-lns", "relational",
+    ]  # fmt: skip
+    everything = [spec.name for spec in parse_solvers("relational,@all")]
+    assert sorted(everything) == list_solvers()
+    assert everything[0] == "relational"
+    assert everything[everything.index("fcvit") + 1] == "fcvit+"
+    with pytest.raises(UnknownName, match="group of solvers '@nobody'; known: @all, @jpwleg"):
+        parse_solvers("@nobody")
+
+
+def test_members_without_weights_are_left_out_aloud(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "WEIGHTS", tmp_path)
+    told: list[NoWeights] = []
+    found = [spec.name for spec in parse_solvers("@jpwleg", told.append)]
+    assert found == ["greedy", "tabu", "genetic", "flow", "rg-lns", "relational"]
+    assert "puzzleflow train jpdvt" in str(told[0])
+    assert len(told) == 6
+    with pytest.raises(NoWeights, match="puzzleflow train jpdvt"):
+        parse_solvers("@jpwleg")

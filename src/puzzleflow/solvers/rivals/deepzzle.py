@@ -31,7 +31,7 @@ class DeepzzleConfig(RivalConfig):
     """factor: of the Kronecker product; hidden: of the classifier."""
 
     factor: int = 32
-    hidden: int = 256
+    hidden: int = 384
 
 
 class Deepzzle(Rival):

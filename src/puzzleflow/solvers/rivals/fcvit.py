@@ -1,4 +1,4 @@
-"""FCViT (Kim, Lim & Lee): one picture of all shuffled pieces in, row and column of each out.
+"""FCViT (Kim et al., 2025): one picture of all shuffled pieces in, row and column of each out.
 
 The pieces are pasted side by side in the order in which they came; a vision transformer looks at
 the whole, and one fully connected head gives the coordinates of every slot. Published: each
