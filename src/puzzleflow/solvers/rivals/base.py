@@ -233,7 +233,7 @@ def shuffled_as(pixels: Tensor, position_of: Tensor, wanted: Tensor) -> Tensor:
 
 def pasted(pieces: Tensor, grid: Grid) -> Tensor:
     """(B, N, C, h, w) → (B, C, rows·h, cols·w): piece k lies in cell k."""
-    rows = pieces.unflatten(1, grid.shape)  # (B, R, K, C, h, w)
+    rows = pieces.reshape(len(pieces), *grid.shape, *pieces.shape[2:])  # (B, R, K, C, h, w)
     return rows.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
 
 

@@ -75,6 +75,7 @@ class DiffAssemble(Rival):
         "paper": DiffAssembleConfig(dim=256, heads=8, efficientnet=True),
     }
     config: DiffAssembleConfig
+    signal: Tensor
 
     def __init__(self, config: DiffAssembleConfig) -> None:
         super().__init__(config)
@@ -105,7 +106,7 @@ class DiffAssemble(Rival):
         true = plane(grid).to(features)[position_of].repeat_interleave(K, dim=0)
         t = torch.randint(self.config.times, (len(true),))
         t[::K] = self.config.times - 1  # where solving begins
-        x_t, _ = noised(true, self.signal[t])  # type: ignore[index]
+        x_t, _ = noised(true, self.signal[t])
         x_t[::K] = 0.0
         found = self.clean_at(features, x_t, t)
         nearest = torch.cdist(found[::K], plane(grid).to(found)).argmin(dim=2)
@@ -124,8 +125,7 @@ class DiffAssemble(Rival):
             return found
 
         start = torch.zeros(grid.num_pieces, 2)
-        signal: Any = self.signal
-        found = walk_back(start, signal, self.config.steps, clean_at)
+        found = walk_back(start, self.signal, self.config.steps, clean_at)
         unit = torch.tensor(grid.shape) / 2  # cells in a unit of the plane
         distances = ((found[:, None] - places) * unit).norm(dim=2)  # (N, P) in cells
         scores = -SHARPNESS * distances.double().numpy()

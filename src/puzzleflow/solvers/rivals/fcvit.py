@@ -102,7 +102,7 @@ def augmented(pieces: Tensor) -> Tensor:
     turn[:, :, 2] = (1 - CROP) * (2 * torch.rand(B * N, 2) - 1)
     flat = pieces.flatten(0, 1)
     where = F.affine_grid(turn.to(flat), list(flat.shape), align_corners=False)
-    cut = F.grid_sample(flat, where, align_corners=False).unflatten(0, (B, N))
+    cut = F.grid_sample(flat, where, align_corners=False).view_as(pieces)
     return cut + JITTER * (2 * torch.rand(B, N, pieces.shape[2], 1, 1).to(cut) - 1)
 
 

@@ -12,7 +12,7 @@ pieces keep their clean numbers at every step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -80,6 +80,7 @@ class Jpdvt(Rival):
         ),
     }
     config: JpdvtConfig
+    signal: Tensor
 
     def __init__(self, config: JpdvtConfig) -> None:
         super().__init__(config)
@@ -123,16 +124,15 @@ class Jpdvt(Rival):
         codes = cell_codes(grid).to(patches)[position_of].repeat_interleave(K, dim=0)
         clean = codes[:, :, None].expand(-1, -1, patches.shape[2], -1)  # (B·K, N, T, 8)
         t = torch.randint(self.config.times, (len(clean),))
-        x_t, noise = noised(clean, self.signal[t])  # type: ignore[index]
+        x_t, noise = noised(clean, self.signal[t])
         return {"loss": F.mse_loss(self.noise_at(patches, x_t, t), noise)}
 
     def layout(self, encoded: Tensor, grid: Grid, allowed: BoolArray, seed: int) -> Found:
         codes = cell_codes(grid)  # (P, 8)
         pieces, positions = pinned_pieces(allowed)
-        signal: Any = self.signal
 
         def clean_at(x_t: Tensor, t: Tensor) -> Tensor:
-            here = signal[t]
+            here = self.signal[t]
             noise = self.noise_at(encoded[None], x_t[None], t[None])[0]
             clean = ((x_t - (1 - here).sqrt() * noise) / here.sqrt()).clamp(-1, 1)
             clean[pieces] = codes[positions][:, None]
@@ -140,7 +140,7 @@ class Jpdvt(Rival):
 
         generator = torch.Generator().manual_seed(child_seed(seed, "jpdvt") >> 1)
         start = torch.randn(*encoded.shape[:2], CODE, generator=generator)
-        found = walk_back(start, signal, self.config.steps, clean_at).mean(dim=1)  # (N, 8)
+        found = walk_back(start, self.signal, self.config.steps, clean_at).mean(dim=1)  # (N, 8)
         scores = -SHARPNESS * torch.cdist(found, codes, p=1).double().numpy()
         return assigned(scores, allowed, greedy=not self.config.mended)
 

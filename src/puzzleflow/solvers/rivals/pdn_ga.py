@@ -99,7 +99,7 @@ class PdnGa(Rival):
         total = torch.zeros(len(laid))
         for size in (s for s in SIZES if s <= min(grid.shape)):
             total += F.logsigmoid(self.judged(many, laid, size, grid)).sum(dim=1)
-        return total.double().numpy()  # type: ignore[no-any-return]
+        return total.double().numpy()
 
     def layout(self, encoded: Tensor, grid: Grid, allowed: BoolArray, seed: int) -> Found:
         rng, M = child_rng(seed, "pdn-ga"), self.config.population

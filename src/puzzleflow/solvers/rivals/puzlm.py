@@ -11,7 +11,7 @@ asked about (its mean), which it would otherwise have to look up by number.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -50,6 +50,8 @@ class Puzlm(Rival):
         ),
     }
     config: PuzlmConfig
+    codebook: Tensor
+    used: Tensor
 
     def __init__(self, config: PuzlmConfig) -> None:
         super().__init__(config)
@@ -83,25 +85,22 @@ class Puzlm(Rival):
             columns = columns.clamp_min(0)[:, None].expand(-1, 3, -1, -1)  # (M, 3, px, depth)
             strip = turned[:, :3].gather(3, columns)
             shape = (POOLED * self.config.segments, POOLED)
-            small = F.adaptive_avg_pool2d(strip, shape).unflatten(2, (-1, POOLED))
+            small = F.adaptive_avg_pool2d(strip, shape).view(B * N, 3, -1, POOLED, POOLED)
             strips.append(small.transpose(1, 2).flatten(2))  # (M, segments, V)
-        return torch.cat(strips, dim=1).unflatten(0, (B, N))
+        return torch.cat(strips, dim=1).view(B, N, 4 * self.config.segments, -1)
 
     def quantised(self, patches: Tensor) -> Tensor:
         """(…, V) → the word of the codebook nearest to each; while training, k-means goes on."""
-        codebook: Any = self.codebook
         flat = patches.flatten(0, -2).detach()
-        word = torch.cdist(flat, codebook).argmin(dim=1)
+        word = torch.cdist(flat, self.codebook).argmin(dim=1)
         if self.training:
             self._learn_words(flat, word)
-        return codebook[word].view_as(patches).clone()  # type: ignore[no-any-return]
+        return self.codebook[word].view_as(patches)
 
     @torch.no_grad()
     def _learn_words(self, flat: Tensor, word: Tensor) -> None:
         """Means of the patches of every word; words that nobody uses become patches."""
         codebook, used = self.codebook, self.used
-        assert isinstance(codebook, Tensor)
-        assert isinstance(used, Tensor)
         if float(used.sum()) > SEEN_PATCHES:
             return
         count = torch.bincount(word, minlength=len(used)).to(used)
@@ -128,7 +127,7 @@ class Puzlm(Rival):
         asked = memory[:, : k + 1].mean(dim=2) + self.order[: k + 1]
         ahead = torch.ones(k + 1, k + 1, dtype=torch.bool, device=said.device).triu(1)
         state = self.writer(said + asked, memory.flatten(1, 2), tgt_mask=ahead)
-        return self.out(self.norm(state)) @ self.cells[numbers].mT / self.config.dim**0.5
+        return self.out(self.norm(state)) @ self.cells[numbers].mT / self.config.dim**0.5  # type: ignore[no-any-return]
 
     def loss(self, pixels: Tensor, position_of: Tensor, grid: Grid) -> dict[str, Tensor]:
         logits = self.written(self(pixels, grid), position_of[:, :-1], grid)  # (B, N, P)
