@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve, InputError, NoWeights
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution
@@ -171,6 +172,7 @@ class RivalSession:
     ) -> Solution:
         """Ask the network's own search; what it leaves unallowed is mended by few moves."""
         started = time.perf_counter()
+        check_cancelled()
         allowed = allowed_placements(self.grid.num_pieces, pinned, forbidden)
         with torch.inference_mode():
             found = self.network.layout(self.encoded, self.grid, allowed, seed)
