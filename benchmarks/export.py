@@ -29,7 +29,7 @@ from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.models.export import export_flow, quantise_graphs
 from puzzleflow.models.flow_engine import FlowEngine, read_flow
 from puzzleflow.samples import list_samples, load_sample
-from puzzleflow.solvers.flow import WEIGHTS, FlowSolver
+from puzzleflow.solvers.flow import FlowSeamsSolver, FlowSolver
 
 ROUNDS = {Grid(3, 3): 4, Grid(5, 5): 4}  # puzzles of each picture
 EROSION = "vae"
@@ -114,7 +114,7 @@ def show(grid: Grid, puzzles: list[Puzzle], done: dict[str, Runs], sizes: dict[s
 
 def main() -> None:
     torch.set_num_threads(1)
-    weights = Path(os.environ.get("EXPORT_WEIGHTS") or bundled_weights(WEIGHTS))
+    weights = Path(os.environ.get("EXPORT_WEIGHTS") or bundled_weights(FlowSeamsSolver.bundled))
     with tempfile.TemporaryDirectory() as folder:
         places = {"PyTorch": weights}
         places |= {name: Path(folder) / name for name in ("ONNX", "ONNX int8")}

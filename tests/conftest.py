@@ -51,3 +51,36 @@ def tiny_rivals(tiny_rival_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
     monkeypatch.setattr(base, "WEIGHTS", tiny_rival_weights)
     return tiny_rival_weights
+
+
+@pytest.fixture(scope="session")
+def tiny_flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weights of a small flow that was never trained."""
+    import torch
+
+    from puzzleflow.models.checkpoint import save_weights
+    from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
+
+    path = tmp_path_factory.mktemp("flow") / "flow.safetensors"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = build_puzzleflow(flow_preset("tiny"))
+    described = {"kind": "flow", "network": network.config.to_dict()}
+    save_weights(path, network.state_dict(), described)
+    return path
+
+
+@pytest.fixture
+def flow_has_weights(tiny_flow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``flow`` find weights where none are bundled."""
+    from puzzleflow.core.errors import NoWeights
+    from puzzleflow.models.checkpoint import solver_weights
+    from puzzleflow.solvers import flow
+
+    def found(solver: str, name: str) -> Path:
+        try:
+            return solver_weights(solver, name)
+        except NoWeights:
+            return tiny_flow
+
+    monkeypatch.setattr(flow, "solver_weights", found)

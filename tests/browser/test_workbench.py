@@ -87,7 +87,7 @@ def test_pin_and_solve_again(tried: Page) -> None:
 
 
 def test_the_refinement_is_a_slider(try_it: Callable[[str, str], Page]) -> None:
-    page = try_it("3 × 3", "flow")
+    page = try_it("3 × 3", "flow-seams")
     solved = pieces(page)
     assert page.locator("#trace").get_attribute("max") == "20"  # the paper's steps
     page.locator("#trace").fill("0")

@@ -56,7 +56,7 @@ def test_the_default_solver_is_registered() -> None:
 
 
 @pytest.fixture(params=list_solvers())
-def name(request: pytest.FixtureRequest) -> str:
+def name(request: pytest.FixtureRequest, flow_has_weights: None) -> str:
     return str(request.param)
 
 

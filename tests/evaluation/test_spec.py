@@ -60,7 +60,7 @@ def test_digests_follow_the_bytes_of_weights(tmp_path: Path) -> None:
     shutil.copy(bundled_weights("relational.safetensors"), path)
     one = SolverSpec.parse(f"relational:weights={path}").digests()
     assert one == SolverSpec("relational").digests()
-    assert one["weights"] != SolverSpec("flow").digests()["weights"] != ""
+    assert one["weights"] != SolverSpec("flow-seams").digests()["weights"] != ""
     assert SolverSpec("random").digests()["weights"] == ""
 
 

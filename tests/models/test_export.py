@@ -30,9 +30,10 @@ TINY_VIT = {
 }  # fmt: skip
 SIZES = {"dim": 24, "num_heads": 2, "num_layers": 1, "feed_forward": 32, "piece_px": 16}
 CONFIGS = {
-    "related": replace(flow_preset("small"), **{**SIZES, "piece_px": 32, "head": (32,)}),
+    "related": replace(flow_preset("small-seams"), **{**SIZES, "piece_px": 32, "head": (32,)}),
     "paper": replace(flow_preset("paper"), vit=TINY_VIT, **SIZES),
     "paper-supplement": replace(flow_preset("paper-supplement"), vit=TINY_VIT, **SIZES),
+    "small": replace(flow_preset("small"), **{**SIZES, "piece_px": 32, "head": (32,)}),
     "tiny": flow_preset("tiny"),
     "direct": replace(flow_preset("tiny"), flow=False, num_layers=0),
 }
@@ -222,7 +223,9 @@ def test_a_missing_package_is_named(related: Path, monkeypatch: pytest.MonkeyPat
 def test_weights_of_another_kind_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     save_weights(path, {"a": torch.zeros(1)}, {"kind": "relational", "network": {}})
-    with pytest.raises(FormatError, match="expected weights of kind flow, not relational"):
+    with pytest.raises(
+        FormatError, match="expected weights of kind flow or flow-seams, not relational"
+    ):
         read_flow(path)
     save_weights(
         path, {"a": torch.zeros(1)}, {"kind": "flow", "network": CONFIGS["tiny"].to_dict()}

@@ -206,8 +206,38 @@ def test_refinement_stays_within_what_is_allowed(num_pieces: int, seed: int) -> 
         assert (np.sort(found.layouts, axis=2) == np.arange(num_pieces)).all()
 
 
+def test_a_pin_leaves_the_decoding_rule_alone() -> None:
+    logits = np.array([[3.0, 2.9, 0.0], [3.0, 0.0, -1.0], [0.0, 0.0, 9.0]])
+    allowed = np.ones((3, 3), bool)
+    allowed[2] = allowed[:, 2] = False
+    allowed[2, 2] = True  # where piece 2 would lie anyway
+    starts = np.array([[1, 0, 2]])
+    for assign, expected in (("greedy", [0, 1, 2]), ("hungarian", [1, 0, 2])):
+        config = SamplerConfig(steps=1, assign=assign)
+        for given_ in (None, allowed):
+            found = refine(lambda x, t: logits[None], starts, config, given_).layouts[-1, 0]
+            assert found.tolist() == expected, (assign, given_ is None)
+
+
+def test_greedy_never_takes_the_last_place_of_another_piece() -> None:
+    logits = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
+    allowed = np.ones((3, 3), bool)
+    allowed[2, 1:] = False  # forbidden by hand, so no other piece knows of it
+    assert greedy_in_piece_order(logits, allowed).tolist() == [1, 2, 0]
+
+
+@given(st.integers(1, 6), st.integers(0, 200))
+def test_greedy_finds_a_layout_wherever_there_is_one(num_pieces: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    allowed = rng.random((num_pieces, num_pieces)) < 0.4
+    allowed[np.arange(num_pieces), rng.permutation(num_pieces)] = True
+    found = greedy_in_piece_order(rng.normal(size=allowed.shape), allowed)
+    assert allowed[np.arange(num_pieces), found].all()
+    assert sorted(found) == list(range(num_pieces))
+
+
 def test_missing_vit_weights_are_named() -> None:
-    with pytest.raises(InputError, match="no ViT weights at /nowhere"):
+    with pytest.raises(InputError, match=r"no ViT weights at /nowhere .*local folder.* none"):
         ViTEncoder.pretrained("/nowhere")
 
 

@@ -36,7 +36,7 @@ from puzzleflow.solvers.relational_energy import check_fitted
 from puzzleflow.solvers.rg_lns import RgLnsSolver
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
-    "flow": read_flow,
+    "flow_seams": read_flow,
     "relational": RelationalSolver,
     "rg_lns": RgLnsSolver,
     "fragment_vae": load_decoder,

@@ -1,19 +1,28 @@
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from published_lite0 import write_published
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.models.checkpoint import save_weights
+from puzzleflow.models.lite0 import Lite0, read_lite0
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import MaskBank, PictureBank
-from puzzleflow.training.flow import FlowTraining, flow_loss, take_over, validate_flow
+from puzzleflow.training.flow import (
+    FlowTraining,
+    flow_loss,
+    neighbour_loss,
+    take_over,
+    validate_flow,
+)
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
@@ -82,6 +91,67 @@ def test_a_frozen_encoder_keeps_its_weights(stream: PuzzleStream, tmp_path: Path
     assert not torch.equal(head, trainer.plain.head.mlp[1].weight)  # type: ignore[union-attr, index]
 
 
+def test_options_that_are_left_open_are_those_of_the_preset() -> None:
+    assert FlowTraining().under("small").states == 4
+    assert FlowTraining(states=2).under("small").states == 2
+    published = FlowTraining().under("paper")
+    assert (published.states, published.neighbours) == (1, 0.0)
+    assert published.checkpoint_gradients
+    assert not FlowTraining(checkpoint_gradients=False).under("paper").checkpoint_gradients
+
+
+def test_paper_presets_are_trained_as_published() -> None:
+    recipe = FlowTraining().recipe("paper")
+    assert recipe == FlowTraining().recipe("paper-supplement")
+    assert (recipe.batch, recipe.validation_batch, recipe.workers, recipe.prefetch) == (8, 2, 8, 2)
+    assert recipe.pinned
+    assert recipe.settings.learning_rate == 1e-5
+    assert recipe.settings.trunk_rate == 1.0
+
+
+def test_the_flow_trains_from_published_weights_and_leaves_frozen_stages(
+    stream: PuzzleStream, tmp_path: Path
+) -> None:
+    config = replace(flow_preset("small"), piece_px=32, dim=32, num_heads=2, num_layers=1)
+    weights = write_published(tmp_path / "lite0.pth")
+    flow = FlowTraining(lite0=str(weights), frozen_stages=2, states=2, neighbours=0.5)
+    trainer = trainer_of(flow, config, replace(SETTINGS, trunk_rate=0.1), tmp_path / "run")
+    before = {name: p.clone() for name, p in trainer.plain.named_parameters()}
+    trunk = trainer.plain.trunk
+    assert isinstance(trunk, Lite0)
+    published = read_lite0(weights)
+    assert all(torch.equal(tensor, published[name]) for name, tensor in trunk.state_dict().items())
+    trainer.fit(batches_of(stream, flow, config, SETTINGS), until=2)
+    moved = {n for n, p in trainer.plain.named_parameters() if not torch.equal(p, before[n])}
+    frozen = ("encoder.lite0.stem", "encoder.lite0.stages.0", "encoder.lite0.stages.1")
+    assert not {name for name in moved if name.startswith(frozen)}
+    assert any(name.startswith("encoder.lite0.stages.2") for name in moved)
+
+
+def test_the_neighbour_loss_asks_every_side_for_the_piece_beyond_it() -> None:
+    torch.manual_seed(0)
+    grid, width = Grid(2, 3), 2
+    position_of = torch.stack([torch.randperm(6) for _ in range(2)])
+    features = torch.randn(2, 6, 8 * width)
+    asked = []
+    for vectors, positions in zip(features, position_of, strict=True):
+        right, left, down, up, *_ = vectors.split(width, dim=1)
+        piece_at = {int(position): piece for piece, position in enumerate(positions)}
+        for (r, c), (dr, dc), (out, back) in product(
+            product(range(2), range(3)), ((0, 1), (1, 0)), ((right, left), (down, up))
+        ):
+            if (dr == 0) != (out is right) or r + dr > 1 or c + dc > 2:
+                continue
+            here, there = piece_at[3 * r + c], piece_at[3 * (r + dr) + c + dc]
+            for table, one, other in ((out @ back.T, here, there), (back @ out.T, there, here)):
+                row = table[one] / width**0.5
+                row[one] = -torch.inf  # no piece lies beside itself
+                asked.append(-row.log_softmax(0)[other])
+    assert len(asked) == 2 * 2 * 7
+    expected = torch.stack(asked).mean()
+    assert neighbour_loss(features, position_of, grid).item() == pytest.approx(expected.item())
+
+
 def test_the_trunk_of_a_relational_network_is_taken_over(tmp_path: Path) -> None:
     relational = RelationalNet(RelationalConfig())
     save_weights(
@@ -89,7 +159,7 @@ def test_the_trunk_of_a_relational_network_is_taken_over(tmp_path: Path) -> None
         relational.state_dict(),
         {"kind": "relational", "network": relational.config.to_dict()},
     )
-    flow = build_puzzleflow(flow_preset("small"))
+    flow = build_puzzleflow(flow_preset("small-seams"))
     take_over(flow, tmp_path / "r.safetensors")
     theirs = relational.state_dict()
     for name, tensor in flow.encoder.tokens.state_dict().items():  # type: ignore[union-attr]

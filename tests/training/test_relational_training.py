@@ -217,9 +217,14 @@ def test_one_cycle_is_the_schedule_of_torch() -> None:
     official = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, max_lr=1e-5, total_steps=50, pct_start=0.1
     )
-    ours = LoopSettings(steps=50, schedule="one-cycle", warmup=0.1, learning_rate=1e-5)
+    ours = LoopSettings(
+        steps=50, schedule="one-cycle", warmup=0.1, learning_rate=1e-5, cycle_momentum=True
+    )
+    assert replace(ours, cycle_momentum=False).momentum_at(20) == 0.9
     for step in range(50):
-        assert ours.rate_at(step) == pytest.approx(optimizer.param_groups[0]["lr"]), step
+        group = optimizer.param_groups[0]
+        assert ours.rate_at(step) == pytest.approx(group["lr"]), step
+        assert ours.momentum_at(step) == pytest.approx(group["betas"][0]), step
         optimizer.step()
         if step < 49:
             official.step()

@@ -15,18 +15,14 @@ import typer
 
 from puzzleflow.cli._training import (
     Accelerator,
-    BatchSize,
     Cache,
     Data,
     Grids,
     Initial,
     Masks,
-    PiecesPerBatch,
     Preset,
-    Rate,
     Seed,
     Set,
-    Workers,
     changed,
     fabric_for,
     shares,
@@ -52,10 +48,18 @@ def train_network(
     epochs: Annotated[int, typer.Option(help="Epochs of stored puzzles.", min=1)] = 30,
     steps: Annotated[int, typer.Option(help="Length of the whole run.", min=0)] = 0,
     minutes: Annotated[float, typer.Option(help="Stop after this long (0: never).", min=0)] = 0.0,
-    rate: Rate = 1e-3,
-    batch: BatchSize = 8,
+    rate: Annotated[
+        float | None, typer.Option(help="Peak learning rate (default: the preset's).")
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(help="Puzzles in a batch of stored ones (default: the preset's).", min=1),
+    ] = None,
     grids: Grids = "",
-    pieces_per_batch: PiecesPerBatch = 144,
+    pieces_per_batch: Annotated[
+        int | None,
+        typer.Option(help="Pieces in a batch of fresh ones (default: the preset's).", min=1),
+    ] = None,
     validation_grids: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +74,10 @@ def train_network(
     accelerator: Accelerator = "cpu",
     seed: Seed = 0,
     cache: Cache = None,
-    workers: Workers = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes that prepare puzzles (default: the preset's).", min=0),
+    ] = None,
     settings: Set = None,
 ) -> None:
     """Everything is checked first, then puzzles are made ready, then the loop runs."""
@@ -82,13 +89,18 @@ def train_network(
     from puzzleflow.training.progress import drawing_progress, training_progress
 
     config = training.preset(network, preset)
+    recipe, network = network.recipe(preset), network.under(preset)
     stream = replace(
-        network.wants(config), grids=shares(grids.split(",")), pieces_per_batch=pieces_per_batch
+        network.wants(config),
+        grids=shares(grids.split(",")),
+        pieces_per_batch=pieces_per_batch or recipe.pieces_per_batch,
     )
-    loop = replace(network.settings, learning_rate=rate, seed=seed)
+    rate = recipe.settings.learning_rate if rate is None else rate
+    loop = replace(recipe.settings, learning_rate=rate, seed=seed)
     loop, stream = changed(settings, loop, stream)
+    drawn = shares(masks) if masks else recipe.masks
     puzzles = TrainingData(
-        data, stream, cache or out / "cache", shares(masks or ["vae"]), batch=batch, seed=seed
+        data, stream, cache or out / "cache", drawn, batch=batch or recipe.batch, seed=seed
     )
     checked = [Grid.parse(text) for text in (validation_grids or "").split(",") if text]
     checked = checked or _checked(puzzles.grids)
@@ -105,7 +117,7 @@ def train_network(
 
     @cached
     def held_out() -> list[Any]:
-        return held_out_batches(opened()[1], checked, num_validation)
+        return held_out_batches(opened()[1], checked, num_validation, recipe.validation_batch)
 
     validation = held_out if num_validation else None
     asked = {"network": network.name, "preset": preset, "initial": initial, **asdict(network)}
@@ -117,7 +129,10 @@ def train_network(
             initial=start, validation=validation, fabric=fabric, facts=asked | puzzles.facts,
         )  # fmt: skip
         with saying_how_to_go_on(trainer):
-            batches = training.batches_of(opened()[0], network, config, loop, workers)
+            batches = training.batches_of(
+                opened()[0], network, config, loop, recipe.workers if workers is None else workers,
+                prefetch=recipe.prefetch, pinned=recipe.pinned and fabric.device.type == "cuda",
+            )  # fmt: skip
             with training_progress(trainer.step, loop.steps) as report:
                 trainer.fit(batches, minutes=minutes, report=report)
             if fabric.is_global_zero:
@@ -155,7 +170,6 @@ def command_of(name: str) -> Any:
     wanted = factory().wants(preset(factory(), None)).grids
     defaults = {
         "preset": next(iter(factory.presets)),
-        "rate": factory.settings.learning_rate,
         "grids": ",".join(f"{grid}={share:g}" for grid, share in wanted.items()),
     }
     helps = {

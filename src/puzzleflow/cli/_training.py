@@ -24,14 +24,14 @@ Masks = Annotated[
     list[str] | None,
     typer.Option(
         help="SOURCE=SHARE, several times: a generator's name, a folder of mask PNGs or a "
-        "packed .npz. Default: vae."
+        "packed .npz. Default: vae, or what the preset draws."
     ),
 ]
 Initial = Annotated[
     str | None,
     typer.Option(
-        help="Weights to start from; 'bundled' takes packaged ones. Flow takes a flow model, or "
-        "a relational network for its trunk."
+        help="Weights to start from; 'bundled' takes packaged ones. flow-seams takes a flow model, "
+        "or a relational network for its trunk."
     ),
 ]
 Preset = Annotated[str, typer.Option(help="A configuration of the network by its name.")]
@@ -39,7 +39,9 @@ Rate = Annotated[float, typer.Option(help="Peak learning rate.")]
 BatchSize = Annotated[int, typer.Option(help="Puzzles in a batch of stored puzzles.", min=1)]
 Grids = Annotated[str, typer.Option(help="GRID=SHARE, comma-separated.")]
 PiecesPerBatch = Annotated[int, typer.Option(help="Pieces in a batch of fresh ones.", min=1)]
-Accelerator = Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")]
+Accelerator = Annotated[
+    str, typer.Option(help="cpu, cuda, mps, or auto: a GPU in FP16 where there is one.")
+]
 Seed = Annotated[int, typer.Option(help="Root seed of weights and puzzles.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder for decoded pictures and masks (default: OUT/cache).")
@@ -65,7 +67,7 @@ def weights_to_start_from(initial: str | None, bundled: str | None) -> str | Pat
 
 
 def fabric_for(accelerator: str, devices: int = 1, mixed: bool = True) -> Fabric:
-    """Device, precision (``mixed`` on GPUs only) and processes."""
+    """Device, precision (``mixed`` FP16 on GPUs only) and processes."""
     import torch
     from lightning_fabric import Fabric
 
@@ -73,13 +75,23 @@ def fabric_for(accelerator: str, devices: int = 1, mixed: bool = True) -> Fabric
         raise UnknownName("accelerator", accelerator, ACCELERATORS)
     if accelerator == "cuda" and not torch.cuda.is_available():
         raise InputError("PyTorch finds no CUDA device on this machine; choose cpu or auto")
-    mixed = mixed and accelerator not in ("cpu", "auto")
+    if accelerator == "auto":
+        accelerator = found_accelerator()
     return Fabric(
         accelerator=accelerator,
         devices=devices,
         strategy="ddp" if devices > 1 else "auto",
-        precision="16-mixed" if mixed else "32-true",
+        precision="16-mixed" if mixed and accelerator != "cpu" else "32-true",
     )
+
+
+def found_accelerator() -> str:
+    """The best device of this machine that PyTorch can use."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def changed(changes: Iterable[str] | None, *groups: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.ceiling import check_bytes, check_time, reading
-from puzzleflow.core.errors import CannotSolve, FormatError, InputError, naming
+from puzzleflow.core.errors import CannotSolve, FormatError, InputError, NoWeights, naming
 from puzzleflow.files import open_regular, write_bytes
 from puzzleflow.models.blueprint import check_blueprint, check_tensors
 
@@ -189,3 +189,14 @@ def bundled_weights(name: str) -> Path:
     if not path.is_file():
         raise InputError(f"{path}: these weights do not ship with this installation")
     return path
+
+
+def solver_weights(solver: str, name: str) -> Path:
+    """Bundled weights of a solver; where there are none, the error tells how to train them."""
+    try:
+        return bundled_weights(name)
+    except InputError as error:
+        raise NoWeights(
+            f"solver {solver!r} has no bundled weights; train it with `puzzleflow train {solver} "
+            f"--data PICTURES --out RUN` and name them: {solver}:weights=RUN/{solver}.safetensors"
+        ) from error

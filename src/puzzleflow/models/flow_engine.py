@@ -56,7 +56,8 @@ class TorchEngine:
 
 def read_flow(path: str | Path) -> PuzzleFlow:
     """The model of a weights file, in evaluation mode."""
-    return load_network(path, lambda sizes: build_puzzleflow(FlowConfig.from_dict(sizes)), "flow")[
+    kinds = ("flow", "flow-seams")  # the solvers that such a model is for
+    return load_network(path, lambda sizes: build_puzzleflow(FlowConfig.from_dict(sizes)), *kinds)[
         0
     ]
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import UnknownName
@@ -52,18 +54,46 @@ class Refinement:
     logits: FloatArray
 
 
-def greedy_in_piece_order(logits: FloatArray) -> IntArray:
-    """(N, N) logits → permutation: piece 0 chooses first, then piece 1 …"""
-    logits = logits.copy()
-    position_of = np.empty(len(logits), dtype=np.int64)
-    for piece in range(len(logits)):
-        position_of[piece] = logits[piece].argmax()
-        logits[:, position_of[piece]] = -np.inf
+def greedy_in_piece_order(logits: FloatArray, allowed: BoolArray | None = None) -> IntArray:
+    """(N, N) logits → permutation: piece 0 chooses first, then piece 1 …
+
+    Each takes the best free position among the ``allowed`` ones that leaves a layout to the rest.
+    """
+    num_pieces = len(logits)
+    left = np.ones((num_pieces, num_pieces), bool) if allowed is None else allowed.copy()
+    may_fail = not _pins_only(left)
+    position_of = np.empty(num_pieces, dtype=np.int64)
+    for piece in range(num_pieces):
+        best_first = np.argsort(-np.where(left[piece], logits[piece], -np.inf), kind="stable")
+        for position in best_first:
+            rest = left[piece + 1 :].copy()
+            rest[:, position] = False
+            if not may_fail or _has_layout(rest):
+                break
+        position_of[piece] = position
+        left[:, position] = False
     return position_of
 
 
-def hungarian(logits: FloatArray) -> IntArray:
-    """(N, N) logits → the permutation of the largest sum."""
+def _pins_only(allowed: BoolArray) -> bool:
+    """Whether pieces that have a choice may lie wherever no other piece is pinned."""
+    pinned = allowed.sum(axis=1) == 1  # (N,)
+    open_to_all = ~allowed[pinned].any(axis=0)  # (N,) position
+    return bool((allowed[~pinned] == open_to_all).all())
+
+
+def _has_layout(allowed: BoolArray) -> bool:
+    """Whether every piece (row) can have an allowed position (column) of its own."""
+    if not len(allowed):
+        return True
+    matching = maximum_bipartite_matching(csr_array(allowed), perm_type="column")
+    return bool((matching >= 0).all())
+
+
+def hungarian(logits: FloatArray, allowed: BoolArray | None = None) -> IntArray:
+    """(N, N) logits → the ``allowed`` permutation of the largest sum."""
+    if allowed is not None:
+        logits = np.where(allowed, logits, FORBIDDEN)
     _, position_of = linear_sum_assignment(logits, maximize=True)
     return position_of.astype(np.int64)  # type: ignore[no-any-return]
 
@@ -81,18 +111,16 @@ def refine(
     """Refine K layouts (K, N) side by side.
 
     allowed  (N, N) True where a piece may lie; placements outside are never made
-             (pieces that have only one place choose first)
     """
     num_pieces = starts.shape[1]
     allowed = np.ones((num_pieces, num_pieces), bool) if allowed is None else allowed
-    free = allowed.all()
-    assign = ASSIGNMENTS[config.assign] if free else hungarian
-    layouts = [starts if free else np.stack([_moved(start, allowed) for start in starts])]
+    assign = ASSIGNMENTS[config.assign]
+    layouts = [starts if allowed.all() else np.stack([_moved(start, allowed) for start in starts])]
     logits = np.zeros((len(starts), num_pieces, num_pieces))
     for s in range(1, config.steps + 1):
         check_cancelled()
         logits = np.where(allowed, step(layouts[-1], config.time(s)), FORBIDDEN)
-        layouts.append(np.stack([assign(one) for one in logits]))
+        layouts.append(np.stack([assign(one, allowed) for one in logits]))
     return Refinement(np.stack(layouts), logits)
 
 
@@ -107,6 +135,4 @@ def vote(logits: FloatArray) -> tuple[IntArray, FloatArray]:
 
 def _moved(start: IntArray, allowed: BoolArray) -> IntArray:
     """The start with as few pieces moved as ``allowed`` asks for."""
-    kept = np.where(allowed, 0.0, FORBIDDEN)
-    kept[np.arange(len(start)), start] += 1.0
-    return hungarian(kept)
+    return hungarian(np.eye(len(start))[start], allowed)

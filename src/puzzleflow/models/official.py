@@ -1,26 +1,24 @@
 """Checkpoints of the paper's own repository (``.pt``) as ours.
 
-They hold ``model_state_dict`` and ``config``. They are pickles, and are read
-only as far as tensors and plain values go: code inside one is never run. What
-the official loader does to pixels before the network is not published, so a
-converted model may need other input scaling than ours.
+They hold ``model_state_dict`` and ``config``. What the official loader does to pixels
+before the network is not published, so a converted model may need other input scaling
+than ours.
 """
 
 from __future__ import annotations
 
 import re
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from puzzleflow.core.ceiling import check_bytes, check_time, reading
-from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, naming
-from puzzleflow.files import open_regular
+from puzzleflow.core.ceiling import check_time, reading
+from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.models.blueprint import check_tensors
 from puzzleflow.models.puzzleflow import FlowConfig
+from puzzleflow.models.torch_file import read_torch_file
 
 _PARTS = {  # their prefix → ours
     "channel_adapter.": "encoder.projection.",
@@ -49,7 +47,7 @@ def read_official(path: str | Path) -> tuple[dict[str, Tensor], FlowConfig]:
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], FlowConfig]:
-    content = _load(path)
+    content = read_torch_file(path)
     if not isinstance(content, dict) or not isinstance(content.get("model_state_dict"), dict):
         raise FormatError(f"{path}: expected a checkpoint with 'model_state_dict'")
     theirs: dict[str, Tensor] = content["model_state_dict"]
@@ -65,22 +63,6 @@ def _read(path: Path) -> tuple[dict[str, Tensor], FlowConfig]:
         check_tensors(weights)
     config = content.get("config")
     return weights, _config(weights, config if isinstance(config, dict) else {}, path)
-
-
-def _load(path: Path) -> Any:
-    """What the file holds: tensors and plain values, of no more bytes than it has itself."""
-    try:
-        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
-            members = archive.infolist()
-            check_bytes(2 * sum(m.file_size for m in members), f"{path}: what it unpacks to")
-            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-                raise FormatError(f"{path}: expected a PyTorch checkpoint, found a packed archive")
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except PuzzleFlowError:
-        raise
-    except Exception as error:  # PyTorch raises almost anything on damaged files
-        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise FormatError(f"{path}: expected a plain PyTorch checkpoint ({reason})") from error
 
 
 def _as_float32(name: str, tensor: Tensor, path: Path) -> Tensor:

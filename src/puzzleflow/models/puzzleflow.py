@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.records import from_json
 from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE
-from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
+from puzzleflow.models.piece_encoder import ConvPieceEncoder, LiteEncoder, PieceEncoder, ViTEncoder
 from puzzleflow.models.piece_tokens import TokenConfig
 from puzzleflow.models.relational import CellEmbedding, cell_coordinates
 
@@ -29,7 +29,7 @@ VIT_SIZES = (
 class FlowConfig:
     """One PuzzleFlow; presets below. Saved beside its weights."""
 
-    encoder: str = "vit"  # "vit" or "conv"
+    encoder: str = "vit"  # "vit", "lite0" or "conv"
     piece_px: int = 128
     dim: int = 768
     num_layers: int = 4
@@ -82,16 +82,19 @@ class FlowConfig:
         return from_json(cls, values)
 
 
+_SMALL = FlowConfig(
+    encoder="lite0", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
+    head=(1024,), num_positions=None, activation="gelu", time_scale=1000.0,
+)  # fmt: skip
 PRESETS: dict[str, FlowConfig] = {
     # the method section
     "paper": FlowConfig(),
     # the supplement's table
     "paper-supplement": FlowConfig(time_dim=768, positions="mlp", head=(512, 256)),
-    # trains on a laptop; one model for every grid
-    "small": FlowConfig(
-        encoder="conv", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
-        head=(1024,), num_positions=None, activation="gelu", time_scale=1000.0, relates=True,
-    ),
+    # the paper's method in a size that trains on a laptop; one model for every grid
+    "small": _SMALL,
+    # beyond the paper: attention is told which pieces seem to touch
+    "small-seams": replace(_SMALL, encoder="conv", relates=True),
     "tiny": FlowConfig(
         encoder="conv", piece_px=32, dim=48, num_layers=2, num_heads=4, feed_forward=96,
         positions="cells", head=(96,), num_positions=None, dropout=0.0, activation="gelu",
@@ -205,6 +208,11 @@ class PuzzleFlow(nn.Module):
         """Raise where this model was made for another number of positions."""
         self.config.check(grid)
 
+    @property
+    def trunk(self) -> nn.Module:
+        """The part of the encoder that comes with weights; it may learn at a rate of its own."""
+        return self.encoder.trunk
+
     def freeze_encoder(self) -> None:
         """Leave the encoder's pretrained part, running statistics included, as it is."""
         self.frozen = True
@@ -260,15 +268,23 @@ def _seam_weights(num_heads: int) -> nn.Parameter:
     return nn.Parameter(weights)
 
 
-def build_puzzleflow(config: FlowConfig, vit_weights: str | None = None) -> PuzzleFlow:
-    """Compose the model; ``vit_weights`` is a local folder or a hub name."""
-    if config.encoder == "conv":
-        tokens = TokenConfig(config.piece_px)
-        return PuzzleFlow(ConvPieceEncoder(config.dim, tokens, config.relates), config)
-    if config.relates:
+def build_puzzleflow(config: FlowConfig, pretrained: str | None = None) -> PuzzleFlow:
+    """Compose the model; ``pretrained`` are weights that its encoder starts from.
+
+    Of a ViT a local folder or a hub name; of a lite0 "imagenet" or the published file.
+    """
+    if config.relates and config.encoder != "conv":
         raise InputError("only the convolutional encoder relates pieces")
-    if config.encoder != "vit":
-        raise UnknownName("piece encoder", config.encoder, ("vit", "conv"))
-    if vit_weights is not None:
-        return PuzzleFlow(ViTEncoder.pretrained(vit_weights, config.piece_px), config)
-    return PuzzleFlow(ViTEncoder.blank(config.piece_px, **(config.vit or {})), config)
+    encoder: PieceEncoder
+    if config.encoder == "conv":
+        encoder = ConvPieceEncoder(config.dim, TokenConfig(config.piece_px), config.relates)
+    elif config.encoder == "lite0":
+        encoder = LiteEncoder(config.dim, config.piece_px)
+        encoder.load(pretrained)
+    elif config.encoder != "vit":
+        raise UnknownName("piece encoder", config.encoder, ("vit", "lite0", "conv"))
+    elif pretrained is not None:
+        encoder = ViTEncoder.pretrained(pretrained, config.piece_px)
+    else:
+        encoder = ViTEncoder.blank(config.piece_px, **(config.vit or {}))
+    return PuzzleFlow(encoder, config)

@@ -13,7 +13,7 @@ from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.models.checkpoint import bundled_weights
+from puzzleflow.models.checkpoint import solver_weights
 from puzzleflow.models.flow_engine import open_engine
 from puzzleflow.models.flow_sampler import FlowStep, SamplerConfig, refine, vote
 from puzzleflow.models.pixels import to_tensor
@@ -21,11 +21,9 @@ from puzzleflow.options import Within
 from puzzleflow.solvers.base import allowed_placements
 from puzzleflow.solvers.seam_prior import seam_prior
 
-WEIGHTS = "flow.safetensors"
-
 
 class FlowSolver:
-    """The paper's solver.
+    """The paper's solver: whole surfaces, one vector a piece, no seams.
 
     weights  a safetensors file, by default the bundled one, which runs in PyTorch;
              or a folder that ``puzzleflow export`` wrote, which runs in ONNX Runtime
@@ -34,6 +32,7 @@ class FlowSolver:
     """
 
     name = "flow"
+    bundled = "flow.safetensors"
 
     def __init__(
         self,
@@ -45,7 +44,7 @@ class FlowSolver:
     ) -> None:
         self.sampler = SamplerConfig(steps=steps, assign=assign, clock=clock)
         self.starts = starts
-        self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
+        self.weights = solver_weights(self.name, self.bundled) if weights is None else Path(weights)
         self.engine = open_engine(self.weights)
 
     def prepare(self, puzzle: Puzzle) -> FlowSession:
@@ -69,19 +68,27 @@ class FlowSolver:
             return logits
 
         prepare_s = time.perf_counter() - began
-        return FlowSession(step, grid.num_pieces, self.sampler, self.starts, prepare_s)
+        return FlowSession(self, step, grid.num_pieces, prepare_s)
+
+
+class FlowSeamsSolver(FlowSolver):
+    """Beyond the paper: a flow whose attention is told which pieces seem to touch."""
+
+    name = "flow-seams"
+    bundled = "flow_seams.safetensors"
 
 
 class FlowSession:
     """Cached features behind a step function."""
 
     def __init__(
-        self, step: FlowStep, num_pieces: int, sampler: SamplerConfig, starts: int, prepare_s: float
+        self, solver: FlowSolver, step: FlowStep, num_pieces: int, prepare_s: float
     ) -> None:
+        self.name = solver.name
+        self.sampler = solver.sampler
+        self.starts = solver.starts
         self.step = step
         self.num_pieces = num_pieces
-        self.sampler = sampler
-        self.starts = starts
         self.prepare_s = prepare_s
 
     def solve(
@@ -105,7 +112,7 @@ class FlowSession:
             trace = np.concatenate([trace, voted[None]])
         return Solution(
             position_of=position_of,
-            solver=FlowSolver.name,
+            solver=self.name,
             seconds=self.prepare_s + time.perf_counter() - began,
             confidence=position_prob[np.arange(self.num_pieces), position_of],
             position_prob=position_prob,

@@ -25,6 +25,7 @@ SOLVERS = Registry(
         "fcvit": "puzzleflow.solvers.rivals.fcvit:FcvitSolver",
         "fcvit+": "puzzleflow.solvers.rivals.fcvit:FcvitPlusSolver",
         "flow": "puzzleflow.solvers.flow:FlowSolver",
+        "flow-seams": "puzzleflow.solvers.flow:FlowSeamsSolver",
         "genetic": "puzzleflow.solvers.genetic:GeneticSolver",
         "genetic-alpha": "puzzleflow.solvers.genetic:genetic_alpha",
         "genetic-kernel": "puzzleflow.solvers.genetic:genetic_kernel",

@@ -122,6 +122,8 @@ class TrainingData:
         return train, other
 
 
-def held_out_batches(held_out: Batches, grids: Iterable[Grid], num_puzzles: int) -> list[Batch]:
-    """The same puzzles every time, grid by grid."""
-    return [batch for grid in grids for batch in held_out.validation(grid, num_puzzles)]
+def held_out_batches(
+    held_out: Batches, grids: Iterable[Grid], num_puzzles: int, batch: int = 16
+) -> list[Batch]:
+    """The same puzzles every time, grid by grid, so many in a batch."""
+    return [one for grid in grids for one in held_out.validation(grid, num_puzzles, batch)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -20,11 +21,13 @@ from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.flow_sampler import SamplerConfig, refine
+from puzzleflow.models.lite0 import STAGES, Lite0
+from puzzleflow.models.piece_encoder import IMAGENET_VIT
 from puzzleflow.models.puzzleflow import PRESETS, FlowConfig, PuzzleFlow, build_puzzleflow
 from puzzleflow.options import Within
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stream import Batch, StreamConfig
-from puzzleflow.training.trainable import Trainable
+from puzzleflow.training.trainable import Recipe, Trainable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,23 +39,90 @@ class FlowBatch(Batch):
 
 
 @dataclass(frozen=True)
+class FlowRecipe(Recipe):
+    """A recipe, and what only a flow has.
+
+    states                states of the flow asked of every puzzle, which is encoded once
+    neighbours            weight of :func:`neighbour_loss`; the paper has none
+    checkpoint_gradients  activations of the encoder are computed again instead of stored
+    """
+
+    states: int = 1
+    neighbours: float = 0.0
+    checkpoint_gradients: bool = False
+
+
+_AS_PUBLISHED = LoopSettings(
+    learning_rate=1e-5, schedule="one-cycle", warmup=0.1, weight_decay=0.01, decay_all=True,
+    clip=0.0, ema_decay=0.0, cycle_momentum=True,
+)  # fmt: skip
+_SMALL = LoopSettings(
+    learning_rate=7e-4, trunk_rate=0.3, warmup=0.02, hold=0.5, weight_decay=0.02, ema_decay=0.998,
+    validate_every=500,
+)  # fmt: skip
+_PAPER = FlowRecipe(  # the hyper-parameter table of the supplement
+    _AS_PUBLISHED, batch=8, validation_batch=2, workers=8, prefetch=2, pinned=True,
+    checkpoint_gradients=True,
+)  # fmt: skip
+RECIPES = {
+    "paper": _PAPER,
+    "paper-supplement": _PAPER,
+    "small": FlowRecipe(
+        _SMALL,
+        {"vae": 0.4, "gap": 0.3, "outline": 0.3},
+        pieces_per_batch=72,
+        states=4,
+        neighbours=0.5,
+    ),
+}
+
+
+@dataclass(frozen=True)
 class FlowTraining(Trainable):
-    """Train PuzzleFlow as in the paper: AdamW 1e-5, weight decay 0.01, OneCycle, no clipping."""
+    """Train PuzzleFlow: the paper's method in small, or as published with --preset paper."""
 
     name = "flow"
-    presets: ClassVar = {"small": PRESETS["small"], **PRESETS}
-    settings = LoopSettings(
-        learning_rate=1e-5, schedule="one-cycle", warmup=0.1, weight_decay=0.01, decay_all=True,
-        clip=0.0, ema_decay=0.0,
-    )  # fmt: skip
-    bundled = "relational.safetensors"
+    presets: ClassVar = {
+        name: PRESETS[name] for name in ("small", "paper", "paper-supplement", "tiny")
+    }
+    settings = _SMALL
+    bundled = "flow.safetensors"
 
-    vit: Annotated[str | None, "ViT weights: a local folder or a hub name."] = None
+    vit: Annotated[
+        str, "ViT weights to start from: a hub name, a local folder, or none for random ones."
+    ] = IMAGENET_VIT
+    lite0: Annotated[
+        str,
+        "EfficientNet-Lite0 weights to start from (preset small): imagenet as installed, "
+        "a .pth file, or none for random ones.",
+    ] = "imagenet"
     states: Annotated[
-        int, "States of the flow asked of every puzzle, which is encoded once.", Within(1)
-    ] = 1
+        int | None,
+        "States of the flow asked of every puzzle, which is encoded once (default: the preset's).",
+        Within(1),
+    ] = None
     frozen_encoder: Annotated[bool, "Leave the piece encoder as it is."] = False
-    checkpoint_gradients: Annotated[bool, "Save memory, cost time."] = False
+    frozen_stages: Annotated[
+        int, "Leave so many early stages of EfficientNet-Lite0 as they are.", Within(0, len(STAGES))
+    ] = 0
+    neighbours: Annotated[
+        float | None,
+        "Weight of a second loss, only while training: vectors say which pieces lie side by side "
+        "(default: the preset's; the paper has none).",
+        Within(0),
+    ] = None
+    checkpoint_gradients: Annotated[
+        bool | None, "Save memory, cost time (default: the preset's)."
+    ] = None
+
+    def recipe(self, preset: str) -> FlowRecipe:
+        return RECIPES.get(preset, FlowRecipe(self.settings))
+
+    def under(self, preset: str) -> Self:
+        recipe = self.recipe(preset)
+        left_open = ("states", "neighbours", "checkpoint_gradients")
+        left = {n: getattr(recipe, n) for n in left_open if getattr(self, n) is None}
+        return replace(self, **left)
 
     def wants(self, config: FlowConfig) -> StreamConfig:
         return StreamConfig(
@@ -69,30 +139,40 @@ class FlowTraining(Trainable):
         return replace(config, num_positions=sizes.pop())
 
     def network(self, config: FlowConfig) -> PuzzleFlow:
-        network = build_puzzleflow(config, self.vit)
+        return self._arranged(build_puzzleflow(config, self._pretrained(config)))
+
+    def _pretrained(self, config: FlowConfig) -> str | None:
+        """What the encoder of such a network starts from."""
+        named = {"vit": self.vit, "lite0": self.lite0}.get(config.encoder, "none")
+        return None if named == "none" else named
+
+    def _arranged(self, network: PuzzleFlow) -> PuzzleFlow:
+        """With parts frozen and gradients checkpointed as asked."""
         if self.frozen_encoder:
             network.freeze_encoder()
+        if isinstance(network.trunk, Lite0):
+            network.trunk.freeze(self.frozen_stages)
         if self.checkpoint_gradients:
             network.encoder.checkpoint_gradients()
         return network
 
     def started_from(self, config: FlowConfig, path: Path) -> PuzzleFlow:
         """From a whole flow model, or with the piece tokens of a relational network."""
-        network = self.network(config)
+        network = build_puzzleflow(config)
         take_over(network, path)
-        return network
+        return self._arranged(network)
 
     def prepared(self, batch: Batch, config: FlowConfig, settings: LoopSettings) -> FlowBatch:
         """States are drawn for the whole batch: any number of processes sees the same."""
         number = child_seed(settings.seed, "path", batch.number) >> 1
-        targets = batch.position_of.repeat_interleave(self.states, dim=0)  # (B·K, N)
+        B, K = len(batch), self.states or 1
+        targets = batch.position_of.repeat_interleave(K, dim=0)  # (B·K, N)
         path = FlowPath(config.schedule)
         drawn = path.sample(targets, torch.Generator().manual_seed(number))
-        B, K = len(batch), self.states
         return FlowBatch(**vars(batch), x_t=drawn.x_t.view(B, K, -1), t=drawn.t.view(B, K))
 
     def objective(self, network: nn.Module, batch: FlowBatch) -> dict[str, Tensor]:
-        return flow_loss(network, batch)
+        return flow_loss(network, batch, self.neighbours or 0.0)
 
     def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
         return validate_flow(network, batches, steps=5)
@@ -102,18 +182,60 @@ class FlowTraining(Trainable):
         return validate_flow(network, batches, steps=20)
 
 
-def flow_loss(network: nn.Module, batch: FlowBatch) -> dict[str, Tensor]:
+@dataclass(frozen=True)
+class SeamFlowTraining(FlowTraining):
+    """Train the flow whose attention is told which pieces seem to touch; beyond the paper."""
+
+    name = "flow-seams"
+    presets: ClassVar = {"small": PRESETS["small-seams"]}
+    settings = LoopSettings(learning_rate=1e-3, weight_decay=0.01, ema_decay=0.995)
+    bundled = "relational.safetensors"
+
+    def recipe(self, preset: str) -> FlowRecipe:
+        return FlowRecipe(self.settings, states=4)
+
+
+def flow_loss(network: nn.Module, batch: FlowBatch, neighbours: float = 0.0) -> dict[str, Tensor]:
     """−log p(π_1 | x, π_t, t), mean over pieces and states, and the share already right."""
     assert isinstance(network, PuzzleFlow)
     K = batch.t.shape[1]
-    features = network.encode(batch.pixels(), batch.prior)  # (B, N, D)
-    features = features.repeat_interleave(K, dim=0)  # (B·K, N, D)
+    encoded = network.encode(batch.pixels(), batch.prior)  # (B, N, D)
+    features = encoded.repeat_interleave(K, dim=0)  # (B·K, N, D)
     logits = network.step(features, batch.x_t.flatten(0, 1), batch.t.flatten(), batch.grid)
     target = batch.position_of.repeat_interleave(K, dim=0)  # (B·K, N)
-    return {
+    terms = {
         "loss": F.cross_entropy(logits.flatten(0, 1), target.flatten()),
         "right": (logits.argmax(dim=2) == target).float().mean(),
     }
+    if neighbours and batch.grid.num_pieces > 1:
+        terms["neighbours"] = neighbour_loss(encoded, batch.position_of, batch.grid)
+        terms["loss"] = terms["loss"] + neighbours * terms["neighbours"]
+    return terms
+
+
+def neighbour_loss(features: Tensor, position_of: Tensor, grid: Grid) -> Tensor:
+    """−log p(the piece beyond a side), mean over sides that have one.
+
+    The first half of a vector (B, N, D) is four descriptions of its sides right, left, down and
+    up; inner products of right with left ones, and of down with up ones, say who lies beyond
+    whom. It has no parameters: it teaches the encoder, and the flow never asks for it.
+    """
+    width = features.shape[2] // 8
+    sides = features[..., : 4 * width].split(width, dim=2)  # right, left, down, up
+    piece_at = position_of.argsort(dim=1)  # (B, N)
+    cells = torch.arange(grid.num_pieces, device=features.device).view(grid.shape)
+    own = torch.eye(grid.num_pieces, dtype=torch.bool, device=features.device)
+    losses = []
+    for out, back, first, second in (
+        (sides[0], sides[1], cells[:, :-1], cells[:, 1:]),
+        (sides[2], sides[3], cells[:-1], cells[1:]),
+    ):
+        scores = (out @ back.mT / math.sqrt(width)).masked_fill(own, -torch.inf)  # (B, N, N)
+        here, there = piece_at[:, first.flatten()], piece_at[:, second.flatten()]  # (B, seams)
+        for side, beyond, table in ((here, there, scores), (there, here, scores.mT)):
+            rows = table.gather(1, side[..., None].expand(-1, -1, grid.num_pieces))
+            losses.append(F.cross_entropy(rows.flatten(0, 1), beyond.flatten(), reduction="none"))
+    return torch.cat(losses).mean()
 
 
 @torch.no_grad()

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -23,6 +20,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.training.interruptions import interruptions
 from puzzleflow.training.log import RunLog
 from puzzleflow.training.state import (
     STATE,
@@ -57,6 +55,8 @@ class LoopSettings:
     final_rate: float = 0.05  # plateau only: share of the rate at the last step
     weight_decay: float = 0.02
     decay_all: bool = False  # weight decay on scales and biases too, as plain AdamW does
+    trunk_rate: float = 1.0  # of a network's pretrained trunk, as a share of the rate
+    cycle_momentum: bool = False  # one-cycle only: AdamW's first beta falls as the rate rises
     clip: float = 1.0  # gradient norm; 0 clips nothing
     ema_decay: float = 0.999  # 0: no average
     seed: int = 0
@@ -70,6 +70,14 @@ class LoopSettings:
         if self.schedule not in SCHEDULES:
             raise UnknownName("schedule", self.schedule, SCHEDULES)
         return self.learning_rate * SCHEDULES[self.schedule](self, step)
+
+    def momentum_at(self, step: int) -> float:
+        """AdamW's first beta: 0.9, or OneCycleLR's cycle from 0.95 to 0.85 and back."""
+        if not (self.cycle_momentum and self.schedule == "one-cycle"):
+            return 0.9
+        progress, falls = _phase(self, step)
+        high, low = (0.85, 0.95) if falls else (0.95, 0.85)
+        return _cosine(high, low, progress)
 
 
 def _plateau(settings: LoopSettings, step: int) -> float:
@@ -85,13 +93,20 @@ def _plateau(settings: LoopSettings, step: int) -> float:
 
 def _one_cycle(settings: LoopSettings, step: int) -> float:
     """Cosine from 1/25 up to 1 over the warm-up, then down to 1/250,000 (OneCycleLR)."""
+    progress, falls = _phase(settings, step)
+    return _cosine(1.0, 1 / 25 / 1e4, progress) if falls else _cosine(1 / 25, 1.0, progress)
+
+
+def _phase(settings: LoopSettings, step: int) -> tuple[float, bool]:
+    """How much of the warm-up is done, or of all after it, and which of the two it is."""
     warmup = max(1.0, settings.warmup * settings.steps - 1)
     if step <= warmup:
-        low, high, progress = 1 / 25, 1.0, step / warmup
-    else:
-        progress = min(1.0, (step - warmup) / max(1.0, settings.steps - 1 - warmup))
-        low, high = 1.0, 1 / 25 / 1e4
-    return high + (low - high) * 0.5 * (1 + math.cos(math.pi * progress))
+        return step / warmup, False
+    return min(1.0, (step - warmup) / max(1.0, settings.steps - 1 - warmup)), True
+
+
+def _cosine(begin: float, end: float, progress: float) -> float:
+    return end + (begin - end) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
 SCHEDULES = {"plateau": _plateau, "one-cycle": _one_cycle}
@@ -242,7 +257,7 @@ class Trainer(Generic[BatchT]):
         log = RunLog(self.folder, self.step) if self.fabric.is_global_zero else None
         begun = started = time.monotonic()
         try:
-            with _interruptions() as interruptions:
+            with interruptions() as asked:
                 for batch in batches(self.step):
                     self._between_steps = False
                     row = self._update(batch)
@@ -262,7 +277,7 @@ class Trainer(Generic[BatchT]):
                             report(row)
                     if ends or self.out_of_patience:
                         return
-                    if interruptions:
+                    if asked:
                         raise KeyboardInterrupt
         except KeyboardInterrupt:
             if self._between_steps:  # else the last state on disk is the last whole one
@@ -275,7 +290,8 @@ class Trainer(Generic[BatchT]):
     def _update(self, batch: BatchT) -> Figures:
         rate = self.settings.rate_at(self.step)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["share"]
+            group["betas"] = (self.settings.momentum_at(self.step), 0.999)
         self._losses.train()
         mine = self._share(batch)
         terms = self._losses(lambda: mine)
@@ -351,32 +367,21 @@ def described_config(config: Any) -> dict[str, Any]:
     return asdict(config) if config is not None else {}
 
 
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """A list that grows with the first Ctrl-C or SIGTERM; the second raises at once."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def handle(number: int, _: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _grouped(network: nn.Module, settings: LoopSettings) -> list[dict[str, Any]]:
-    """Weight decay for matrices and kernels; for scales, biases and tables only if wanted."""
-    parameters = [p for p in network.parameters() if p.requires_grad]
+    """Weight decay for matrices and kernels; for scales, biases and tables only if wanted.
+
+    What a network calls its ``trunk`` learns at a share of the rate.
+    """
     plain = settings.weight_decay if settings.decay_all else 0.0
+    trunk = getattr(network, "trunk", None) if settings.trunk_rate != 1 else None
+    slow = {id(parameter) for parameter in trunk.parameters()} if trunk is not None else set()
+    parameters = [p for p in network.parameters() if p.requires_grad]
     return [
-        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": settings.weight_decay},
-        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": plain},
+        {
+            "params": [p for p in parameters if (p.ndim >= 2) == many and (id(p) in slow) == below],
+            "weight_decay": settings.weight_decay if many else plain,
+            "share": settings.trunk_rate if below else 1.0,
+        }
+        for below in ((False, True) if slow else (False,))
+        for many in (True, False)
     ]

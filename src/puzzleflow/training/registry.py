@@ -15,6 +15,7 @@ TRAINABLES = Registry(
         "fcvit": "puzzleflow.training.rivals:FcvitTraining",
         "fcvit+": "puzzleflow.training.rivals:FcvitPlusTraining",
         "flow": "puzzleflow.training.flow:FlowTraining",
+        "flow-seams": "puzzleflow.training.flow:SeamFlowTraining",
         "jigsawgan": "puzzleflow.training.rivals:JigsawGanTraining",
         "jigsawgan+": "puzzleflow.training.rivals:JigsawGanPlusTraining",
         "jpdvt": "puzzleflow.training.rivals:JpdvtTraining",

@@ -55,6 +55,11 @@ class Batch:
         """(B, N, 4, px, px) float in [0, 1]."""
         return self.pieces.float().div_(255)
 
+    def pin_memory(self) -> Batch:
+        """The same in pinned memory; a loader asks for it."""
+        pinned = {n: v.pin_memory() for n, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **pinned)
+
     @property
     def world(self) -> World:
         """What a network is told before it looks."""
@@ -304,13 +309,21 @@ def _straight(pieces: ByteArray) -> ByteArray:
     return straight.astype(np.uint8).transpose(0, 2, 3, 1)
 
 
-def stream_loader(stream: NumberedBatches, num_workers: int = 0) -> DataLoader[Batch]:
-    """A loader that yields the stream's batches in order."""
+def stream_loader(
+    stream: NumberedBatches, num_workers: int = 0, *, prefetch: int = 4, pinned: bool = False
+) -> DataLoader[Batch]:
+    """A loader that yields the stream's batches in order; its workers live as long as it does.
+
+    prefetch  batches that each worker has ready
+    pinned    batches are put into pinned memory, from where a GPU takes them at once
+    """
     return DataLoader(
         stream,
         batch_size=None,
         num_workers=num_workers,
-        prefetch_factor=4 if num_workers else None,
+        prefetch_factor=prefetch if num_workers else None,
+        persistent_workers=num_workers > 0,
+        pin_memory=pinned,
         worker_init_fn=_quiet_worker if num_workers else None,
         generator=torch.Generator(),  # a loader must not draw from the training's own numbers
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from lightning_fabric import Fabric
@@ -22,6 +23,27 @@ from puzzleflow.models.checkpoint import load_weights, restore, save_weights
 from puzzleflow.training.loop import Figures, LoopSettings, Trainer, described_config, with_tensors
 from puzzleflow.training.state import load_state
 from puzzleflow.training.stream import Batch, NumberedBatches, StreamConfig, stream_loader
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a preset is trained where the user says nothing else.
+
+    masks             source → share, of fresh puzzles
+    batch             puzzles, of stored ones; ``pieces_per_batch`` of fresh ones
+    validation_batch  puzzles that are solved side by side
+    prefetch          batches that each worker has ready
+    pinned            batches lie in pinned memory where a GPU waits for them
+    """
+
+    settings: LoopSettings = field(default_factory=LoopSettings)
+    masks: Mapping[str, float] = field(default_factory=lambda: {"vae": 1.0})
+    batch: int = 8
+    pieces_per_batch: int = 144
+    validation_batch: int = 16
+    workers: int = 1
+    prefetch: int = 4
+    pinned: bool = False
 
 
 class Trainable(ABC):
@@ -44,6 +66,14 @@ class Trainable(ABC):
     num_cells: ClassVar[int | None] = None
     keeps_best: ClassVar[bool] = True
     bundled: ClassVar[str | None] = None
+
+    def recipe(self, preset: str) -> Recipe:
+        """How ``preset`` is trained; ``settings`` alone, unless a network knows more."""
+        return Recipe(self.settings)
+
+    def under(self, preset: str) -> Self:
+        """With options that the user left open as ``preset`` has them."""
+        return self
 
     @abstractmethod
     def wants(self, config: Any) -> StreamConfig:
@@ -136,12 +166,16 @@ def batches_of(
     config: Any,
     settings: LoopSettings,
     num_workers: int = 0,
+    **loading: Any,
 ) -> Callable[[int], Iterable[Any]]:
-    """The stream as the trainer wants it: prepared batches from any step on."""
+    """The stream as the trainer wants it: prepared batches from any step on.
+
+    loading  what else :func:`stream_loader` takes
+    """
 
     def batches(first: int) -> Iterable[Any]:
         stream.first_batch = first
-        loader = stream_loader(stream, num_workers)
+        loader = stream_loader(stream, num_workers, **loading)
         return (trainable.prepared(batch, config, settings) for batch in loader)
 
     return batches

