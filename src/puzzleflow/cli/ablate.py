@@ -57,8 +57,8 @@ def ablate(
     ] = "all",
     initial: Initial = None,
     vit: Annotated[
-        str | None, typer.Option(help="ViT weights: a local folder or a hub name.")
-    ] = None,
+        str, typer.Option(help="ViT weights: a hub name, a local folder, or none for random ones.")
+    ] = "google/vit-base-patch16-224-in21k",
     masks: Masks = None,
     rate: Rate = 1e-5,
     batch: BatchSize = 8,

@@ -287,4 +287,7 @@ def build_puzzleflow(config: FlowConfig, pretrained: str | None = None) -> Puzzl
         encoder = ViTEncoder.pretrained(pretrained, config.piece_px)
     else:
         encoder = ViTEncoder.blank(config.piece_px, **(config.vit or {}))
+    if encoder.dim != config.dim:
+        named = pretrained or "the encoder"
+        raise InputError(f"{named}: gives {encoder.dim} numbers a piece, expected {config.dim}")
     return PuzzleFlow(encoder, config)

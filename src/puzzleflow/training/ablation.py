@@ -25,7 +25,7 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.models.checkpoint import load_weights, save_weights
 from puzzleflow.models.flow_sampler import SamplerConfig
-from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
+from puzzleflow.models.piece_encoder import IMAGENET_VIT, RGBAProjection, ViTEncoder
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.flow import FlowTraining, solve_batch
@@ -121,7 +121,7 @@ class Ablation:
     held_out_key: dict[str, Any]
     states: int = 1
     num_workers: int = 0
-    vit_weights: str | None = None
+    vit_weights: str = IMAGENET_VIT
     initial: str | Path | None = None
     fabric: Callable[[], Fabric] | None = None
 

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,7 +58,8 @@ class Batch:
 
     def pin_memory(self) -> Batch:
         """The same in pinned memory; a loader asks for it."""
-        pinned = {n: v.pin_memory() for n, v in vars(self).items() if isinstance(v, Tensor)}
+        tensors = {name: v for name, v in vars(self).items() if isinstance(v, Tensor)}
+        pinned: dict[str, Any] = {name: tensor.pin_memory() for name, tensor in tensors.items()}
         return replace(self, **pinned)
 
     @property
