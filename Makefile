@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN := $(VENV)/.installed-to-run
 DEVELOP := $(VENV)/.installed-to-develop
+SITE := $(VENV)/.installed-for-the-site
 
-.PHONY: help setup demo test slow check format docs bench campaign lock clean
+.PHONY: help setup demo test slow check format docs site notebooks bench campaign lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -25,6 +26,10 @@ $(RUN): pyproject.toml $(LOCK) | $(BIN)/python
 $(DEVELOP): pyproject.toml $(LOCK) | $(BIN)/python
 	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e '.[dev]'
 	touch $(RUN) $@
+
+$(SITE): pyproject.toml $(LOCK) | $(BIN)/python
+	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e '.[docs]'
+	touch $@
 
 setup: $(DEVELOP) ## create .venv with everything that developers need
 
@@ -49,6 +54,13 @@ format: $(DEVELOP) ## rewrite the code in the house style
 
 docs: $(DEVELOP) ## rewrite the file tree, the packages and the commands in the docs from the code
 	$(BIN)/python docs/generate.py
+
+site: $(SITE) ## build the pages in build/site; a dead link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebooks: $(DEVELOP) ## run the notebooks and keep what they show
+	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e '.[notebooks]'
+	$(BIN)/python docs/notebooks/run.py
 
 bench: $(DEVELOP) ## measure speed and memory
 	$(BIN)/python -m benchmarks

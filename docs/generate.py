@@ -1,6 +1,6 @@
 """Rewrite what the documentation can take from the code: files, packages, commands, options.
 
-``make docs`` runs it. docs/FILES.md and docs/cli.md are written whole; in README.md the lines
+``make docs`` runs it. docs/FILES.md, docs/cli.md and docs/api.md are written whole; in README.md the lines
 between ``<!-- packages -->`` and its end are replaced. ``tests/test_docs.py`` fails while
 something is missing. With ``--picture`` the README's picture is drawn, too: the figure of
 ``puzzleflow demo``, with the further arguments given here.
@@ -156,6 +156,77 @@ def _default(value: Any) -> str:
     return f"`{value}`" if str(value) else ""
 
 
+def api_page() -> str:
+    """docs/api.md: every public name with its signature and docstring, read without importing."""
+    parts = [
+        "# Python",
+        "Written by `make docs` from the source. `import puzzleflow` costs nothing: a name is "
+        "imported when it is first used. What is not listed here may change without notice.",
+    ]
+    for package, names in sorted(_public_names().items()):
+        parts.append(f"## {package}")
+        for name, module in sorted(names.items(), key=lambda item: item[0].lower()):
+            parts += _described(name, module)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _public_names() -> dict[str, dict[str, str]]:
+    """Name → module, by the package that it comes from; what ``_WHERE`` of __init__.py says."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (where,) = (
+        ast.literal_eval(statement.value)
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "_WHERE"
+    )
+    found: dict[str, dict[str, str]] = {}
+    for name, module in where.items():
+        found.setdefault(module.split(".")[1], {})[name] = module
+    return found
+
+
+def _described(name: str, module: str) -> list[str]:
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    (found,) = (
+        node
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
+    )
+    parts = [f"### {name}", f"`{module}`", *_docstring(found)]
+    if isinstance(found, ast.FunctionDef):
+        return [parts[0], parts[1], _signature(found), *parts[2:]]
+    fields = [
+        ast.unparse(node) for node in found.body
+        if isinstance(node, ast.AnnAssign) and not ast.unparse(node.target).startswith("_")
+    ]  # fmt: skip
+    if fields:
+        parts.append("```python\n" + "\n".join(fields) + "\n```")
+    for node in found.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            first = (ast.get_docstring(node) or "").split("\n\n")[0]
+            about = " ".join(first.split()).replace("``", "`")
+            parts.append(f"- `{node.name}`{': ' + _plain(about) if about else ''}")
+    return parts
+
+
+def _signature(function: ast.FunctionDef) -> str:
+    returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
+    whole = f"{function.name}({ast.unparse(function.args)}){returns}"
+    if len(whole) > 90:
+        whole = whole.replace("(", "(\n    ", 1).replace(", *, ", ",\n    *,\n    ")
+    return f"```python\n{whole}\n```"
+
+
+def _docstring(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
+    """The first paragraph as text, the rest, which is often a table, as it stands."""
+    first, _, rest = (ast.get_docstring(node) or "").partition("\n\n")
+    return [_plain(first), f"```text\n{rest}\n```" if rest else ""]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text).replace("``", "`")
+
+
 def replace_block(text: str, name: str, content: str) -> str:
     """``text`` with the lines between the marks of ``name`` replaced."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
@@ -181,6 +252,7 @@ def main() -> None:
     readme.write_text(text, encoding="utf-8")
     (ROOT / "docs" / "FILES.md").write_text(files_page(), encoding="utf-8")
     (ROOT / "docs" / "cli.md").write_text(cli_page(), encoding="utf-8")
+    (ROOT / "docs" / "api.md").write_text(api_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

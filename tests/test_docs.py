@@ -81,6 +81,7 @@ def test_every_package_has_its_line_in_the_readme(package: Path) -> None:
 def test_what_is_generated_is_up_to_date() -> None:
     assert generate.files_page() == FILES, "run `make docs`"
     assert generate.cli_page() == CLI, "run `make docs`"
+    assert generate.api_page() == (ROOT / "docs" / "api.md").read_text("utf-8"), "run `make docs`"
     assert generate.replace_block(README, "packages", generate.package_table()) == README
 
 
