@@ -1,6 +1,6 @@
 """Rewrite what the documentation can take from the code: files, packages, commands, options.
 
-``make docs`` runs it. docs/FILES.md, docs/cli.md and docs/api.md are written whole; in README.md the lines
+``make docs`` runs it. FILES.md, cli.md and api.md are written whole; in README.md the lines
 between ``<!-- packages -->`` and its end are replaced. ``tests/test_docs.py`` fails while
 something is missing. With ``--picture`` the README's picture is drawn, too: the figure of
 ``puzzleflow demo``, with the further arguments given here.
@@ -200,7 +200,7 @@ def _described(name: str, module: str) -> list[str]:
         if isinstance(node, ast.AnnAssign) and not ast.unparse(node.target).startswith("_")
     ]  # fmt: skip
     if fields:
-        parts.append("```python\n" + "\n".join(fields) + "\n```")
+        parts.append("```py\n" + "\n".join(fields) + "\n```")
     for node in found.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             first = (ast.get_docstring(node) or "").split("\n\n")[0]
@@ -214,7 +214,7 @@ def _signature(function: ast.FunctionDef) -> str:
     whole = f"{function.name}({ast.unparse(function.args)}){returns}"
     if len(whole) > 90:
         whole = whole.replace("(", "(\n    ", 1).replace(", *, ", ",\n    *,\n    ")
-    return f"```python\n{whole}\n```"
+    return f"```py\n{whole}\n```"
 
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef) -> list[str]:

@@ -55,7 +55,11 @@ def on_config(config: Any) -> Any:
     def expand(entry: Any) -> list[Any]:
         if isinstance(entry, dict):
             ((title, value),) = entry.items()
-            inner = [page for item in value for page in expand(item)] if isinstance(value, list) else value
+            inner = (
+                [page for item in value for page in expand(item)]
+                if isinstance(value, list)
+                else value
+            )
             if isinstance(inner, str):
                 named.add(inner)
             return [{title: inner}] if inner else []
