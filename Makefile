@@ -56,7 +56,7 @@ docs: $(DEVELOP) ## rewrite the file tree, the packages and the commands in the 
 	$(BIN)/python docs/generate.py
 
 site: $(SITE) ## build the pages in build/site; a dead link is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 notebooks: $(DEVELOP) ## run the notebooks and keep what they show
 	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e '.[notebooks]'

@@ -114,7 +114,7 @@ def command_table() -> str:
     """One line per command."""
     rows = ["| command | what it does |", "|---|---|"]
     for name, command in commands():
-        anchor = name.replace(" ", "-")
+        anchor = _anchor(name)
         help_line = " ".join((command.help or "").split("\n\n")[0].split())
         rows.append(f"| [`puzzleflow {name}`](#puzzleflow-{anchor}) | {help_line} |")
     return "\n".join(rows)
@@ -129,11 +129,18 @@ def cli_page() -> str:
         command_table(),
     ]
     for name, command in commands():
-        parts += [f"## puzzleflow {name}", (command.help or "").strip()]
+        mark = (
+            f'<a id="puzzleflow-{_anchor(name)}"></a>' if "+" in name else ""
+        )  # no heading has it
+        parts += [*([mark] if mark else []), f"## puzzleflow {name}", (command.help or "").strip()]
         rows = [row for parameter in command.params if (row := _parameter_row(parameter))]
         if rows:
             parts.append("\n".join(["| | | default |", "|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
+
+
+def _anchor(name: str) -> str:
+    return name.replace(" ", "-").replace("+", "-plus")
 
 
 def _parameter_row(parameter: Any) -> str:

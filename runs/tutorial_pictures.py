@@ -3,7 +3,7 @@
     python runs/tutorial_pictures.py [OUT]
 
 With the bundled weights and the seeds below they come out the same every time. The gallery takes
-the bundled paintings, which no model was trained on, each once with either gap, and leaves none out:
+the bundled paintings, which no model was trained on, once with either gap, and leaves none out:
 what is solved goes to one sheet, what is not to the other.
 """
 
