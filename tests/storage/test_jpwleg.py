@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jpwleg_files import write_jpwleg
 
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.formats.open import open_all, open_puzzles
 from puzzleflow.storage.jpwleg import JpwlegSource
+from puzzleflow.storage.jpwleg_writer import write_jpwleg
 
 
 def test_labels_by_hand(tmp_path):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from puzzleflow.cli._puzzles import Centre, Protocol
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -29,6 +31,7 @@ def bench(
     out: Path = typer.Option(Path("bench"), "--out", help="Folder of the report; resumable."),
     split: str | None = typer.Option(None, "--split", help="train, val or test."),
     grid: str | None = typer.Option(None, "--grid", help="ROWSxCOLS where the data do not say."),
+    centre: Centre = Protocol.GIVEN,
     limit: int | None = typer.Option(None, "--limit", min=1, help="Only the first so many."),
     seed: int = typer.Option(0, "--seed", help="Root of every puzzle's own seed."),
     workers: int = typer.Option(1, "--workers", min=1, help="Processes, one thread each."),
@@ -56,7 +59,8 @@ def bench(
     specs = parse_solvers(solvers, lambda why: typer.echo(f"left out: {why}", err=True))
     shape = Grid.parse(grid) if grid else None
     console = Console()
-    with open_puzzles(data, split=split, grid=shape) as source:
+    free = centre is Protocol.FREE
+    with open_puzzles(data, split=split, grid=shape, centre_free=free) as source:
         run = Bench(source, specs, out, seed=seed, limit=limit)
         run.check()
         for label, changed in run.outdated().items():

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from puzzleflow.cli._puzzles import Centre, Protocol
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -48,6 +50,7 @@ def evaluate(
     ] = None,
     split: Annotated[str | None, typer.Option(help="train, val or test.")] = None,
     grid: Annotated[str | None, typer.Option(help="ROWSxCOLS, where no file says it.")] = None,
+    centre: Centre = Protocol.GIVEN,
     json: Annotated[
         Path | None, typer.Option(help="Write the official evaluation result here.")
     ] = None,
@@ -81,7 +84,8 @@ def evaluate(
         _evaluate_assemblies(predictions, data, json, repair_legacy, seed)
         return
     lattice = Grid.parse(grid) if grid else None
-    source = open_puzzles(data, split=split, grid=lattice) if data else None
+    free = centre is Protocol.FREE
+    source = open_puzzles(data, split=split, grid=lattice, centre_free=free) if data else None
     if source is not None and not source.conditions.is_closed:
         if direction is not None or count_given:
             raise InputError("--direction and --count-given speak of closed puzzles")

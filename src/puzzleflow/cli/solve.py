@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from puzzleflow.cli._puzzles import Centre, Protocol
+
 if TYPE_CHECKING:
     from puzzleflow.core.puzzle import Puzzle
     from puzzleflow.evaluation.results import Results
@@ -35,6 +37,7 @@ def solve(
     grid: Annotated[
         str | None, typer.Option(help="ROWSxCOLS, or auto to look for it, where no file says it.")
     ] = None,
+    centre: Centre = Protocol.GIVEN,
     turned: Annotated[
         bool, typer.Option("--turned", help="Pieces of a folder may lie turned by quarters.")
     ] = False,
@@ -84,7 +87,8 @@ def solve(
 
     spec = SolverSpec.parse(solver or DEFAULT_SOLVER)
     shape = Grid.parse(grid) if grid not in (None, "auto") else None
-    with open_puzzles(path, split=split, grid=shape) as source:
+    free = centre is Protocol.FREE
+    with open_puzzles(path, split=split, grid=shape, centre_free=free) as source:
         asked = Asked(shape, grid == "auto", turned, allow_missing, allow_foreign)
         puzzle = open_puzzle(source, index or 0, asked)
         if puzzle is None and index is None and not (source.kind == "folder" and len(source) == 1):
