@@ -28,6 +28,10 @@ def jpwleg(
         Path | None,
         typer.Option(help="Instead: a folder with jpwleg-3 and jpwleg-5, the original files."),
     ] = None,
+    held_out: Annotated[
+        bool,
+        typer.Option("--held-out", help="No network was trained on IMAGES: all are for testing."),
+    ] = False,
     sizes: Annotated[str, typer.Option(help="Puzzles to train, to validate, to test.")] = (
         "9000/1000/2000"
     ),
@@ -53,6 +57,7 @@ def jpwleg(
     from puzzleflow.formats.open import open_puzzles
     from puzzleflow.generation.jpwleg_sets import SETS, write_sets
     from puzzleflow.lock import locked
+    from puzzleflow.pictures import list_pictures
     from puzzleflow.training.banks import SPLITS, split_pictures
 
     if (images is None) == (data is None):
@@ -65,7 +70,11 @@ def jpwleg(
     with stage_progress() as progress:
         if images is not None:
             counts = dict(zip(SPLITS, _counts(sizes), strict=True))
-            pictures = {split: split_pictures(images, split) for split in SPLITS}
+            pictures = (
+                {"test": list_pictures(images)}
+                if held_out
+                else {split: split_pictures(images, split) for split in SPLITS}
+            )
             with locked(out):
                 folders = write_sets(pictures, out, sizes=counts, seed=seed, report=progress)
         else:

@@ -16,7 +16,9 @@ import puzzleflow.cli
 from puzzleflow.core.errors import PuzzleFlowError
 
 # interrupted commands that go on where they were when they are run again
-GO_ON = frozenset({"ablate", "bench", "collect", "generate", "limits", "solve", "train"})
+GO_ON = frozenset(
+    {"ablate", "bench", "collect", "generate", "jpwleg", "limits", "reproduce", "solve", "train"}
+)
 
 
 class _Interrupted(Exception):

@@ -119,6 +119,7 @@ def as_json(report: ShapeReport) -> dict[str, Any]:
                 "precision": group.spread.precision,
                 "coverage": group.spread.coverage,
                 "explained_variance": group.projection.explained.tolist(),
+                "loadings": group.projection.loadings.tolist(),  # component, feature
                 "nearest_training_iou": _quantiles(group.nearest),
             }
             for name, group in report.groups.items()

@@ -221,7 +221,8 @@ def neighbour_loss(features: Tensor, position_of: Tensor, grid: Grid) -> Tensor:
     whom. It has no parameters: it teaches the encoder, and the flow never asks for it.
     """
     width = features.shape[2] // 8
-    sides = features[..., : 4 * width].unflatten(2, (4, width)).unbind(2)  # right, left, down, up
+    halves = features[..., : 4 * width].reshape(*features.shape[:2], 4, width)
+    sides = halves.unbind(dim=2)  # right, left, down, up: (B, N, width)
     piece_at = position_of.argsort(dim=1)  # (B, N)
     cells = torch.arange(grid.num_pieces, device=features.device).view(grid.shape)
     own = torch.eye(grid.num_pieces, dtype=torch.bool, device=features.device)
