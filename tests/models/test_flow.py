@@ -206,6 +206,23 @@ def test_refinement_stays_within_what_is_allowed(num_pieces: int, seed: int) -> 
         assert (np.sort(found.layouts, axis=2) == np.arange(num_pieces)).all()
 
 
+def test_a_flow_without_time_or_alpha_does_not_feel_them() -> None:
+    torch.manual_seed(0)
+    config = replace(flow_preset("tiny"), timed=False, alpha=False)
+    network = build_puzzleflow(config).eval()
+    pixels, grid = torch.rand(1, 4, 4, 32, 32), Grid(2, 2)
+    shaped = pixels.clone()
+    shaped[:, :, 3] = (shaped[:, :, 3] > 0.5).float()
+    x_t = torch.tensor([[2, 0, 1, 3]])
+    early, late = torch.tensor([0.1]), torch.tensor([0.9])
+    first = network(pixels, x_t, early, grid)
+    assert torch.equal(first, network(shaped, x_t, late, grid))
+    told = build_puzzleflow(replace(config, timed=True, alpha=True)).eval()
+    told.load_state_dict(network.state_dict())
+    assert not torch.allclose(told(pixels, x_t, early, grid), told(pixels, x_t, late, grid))
+    assert not torch.allclose(told(pixels, x_t, early, grid), told(shaped, x_t, early, grid))
+
+
 def test_a_pin_leaves_the_decoding_rule_alone() -> None:
     logits = np.array([[3.0, 2.9, 0.0], [3.0, 0.0, -1.0], [0.0, 0.0, 9.0]])
     allowed = np.ones((3, 3), bool)

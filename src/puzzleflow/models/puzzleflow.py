@@ -45,6 +45,8 @@ class FlowConfig:
     schedule: str = "linear"
     relates: bool = False  # attention is biased by which pieces seem to touch ("conv" only)
     flow: bool = True  # False: predict positions at once, without π_t and t
+    timed: bool = True  # False: the flow is not told t
+    alpha: bool = True  # False: every pixel is called material, void is black
     vit: dict[str, int] | None = None  # sizes of transformers.ViTConfig; None: ViT-B/16
 
     def __post_init__(self) -> None:
@@ -230,6 +232,9 @@ class PuzzleFlow(nn.Module):
         A model that relates pieces wants their seam prior (B, 2, N, N, F) too and
         gives (B, N, D + 4N), see :mod:`puzzleflow.models.piece_encoder`.
         """
+        if not self.config.alpha:
+            opaque = torch.ones_like(pixels[:, :, 3:])
+            pixels = torch.cat([pixels[:, :, :3], opaque], dim=2)
         return self.encoder(pixels, prior)  # type: ignore[no-any-return]
 
     def step(self, features: Tensor, x_t: Tensor, t: Tensor, grid: Grid) -> Tensor:
@@ -240,7 +245,8 @@ class PuzzleFlow(nn.Module):
         """A step on the grid of (2,) rows and columns, all in tensors, as a graph needs it."""
         hidden = features[..., : self.config.dim]
         if self.config.flow:
-            hidden = hidden + self.position(x_t, shape) + self.time(t)[:, None]
+            hidden = hidden + self.position(x_t, shape)
+            hidden = hidden + self.time(t)[:, None] if self.config.timed else hidden
         if not self.config.num_layers:
             return self.head(hidden, shape)  # type: ignore[no-any-return]
         bias = self._attention_bias(features[..., self.config.dim :])
