@@ -33,10 +33,10 @@ from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.flow import FlowBatch, flow_loss, published_settings
 
 STEPS = 20
-NAMES = {"paper": "ViT-B", "small": "small"}
-REPEATS = {"paper": 1, "small": 5}
-TRAINED_PUZZLES = {"paper": 1, "small": 16}  # in a batch; 16 are 144 pieces
-TRAINED_STEPS = {"paper": 1, "small": 4}
+NAMES = {"paper": "ViT-B", "small-seams": "small-seams"}
+REPEATS = {"paper": 1, "small-seams": 5}
+TRAINED_PUZZLES = {"paper": 1, "small-seams": 16}  # in a batch; 16 are 144 pieces
+TRAINED_STEPS = {"paper": 1, "small-seams": 4}
 
 
 @dataclass
@@ -157,7 +157,7 @@ def train(preset: str, grid: Grid) -> dict[str, float]:
         optimizer.step()
 
     steps = TRAINED_STEPS[preset]
-    if preset == "small":
+    if preset == "small-seams":
         update()  # warm
     with Timer() as timer:
         for _ in range(steps):
