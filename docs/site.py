@@ -2,9 +2,9 @@
 
 mkdocs calls the ``on_…`` functions (``hooks`` in mkdocs.yml). README.md becomes the start page;
 model cards, the changelog and notebooks become pages; a link to a file that is no page
-becomes plain text. ``[folder/*]`` in the navigation stands for all pages of a folder, ``["*"]`` for
-those that are named nowhere. After the build every page is searched for what a browser would
-fetch from another machine.
+becomes plain text. A pattern in the navigation, ``[folder/*]``, stands for all pages that it
+matches, be it none; ``["*"]`` for those that are named nowhere. After the build every page is
+searched for what a browser would fetch from another machine.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -65,8 +66,8 @@ def on_config(config: Any) -> Any:
             return [{title: inner}] if inner else []
         if entry == "*":
             return [page for page in everything if page not in named]
-        if entry.endswith("/*"):
-            found = [page for page in everything if page.startswith(entry[:-1])]
+        if "*" in entry:
+            found = [page for page in everything if fnmatch(page, entry)]
             named.update(found)
             return found
         named.add(entry)

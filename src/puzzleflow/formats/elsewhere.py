@@ -7,12 +7,8 @@ from pathlib import Path, PurePosixPath
 
 from puzzleflow.addresses import address_of, located
 from puzzleflow.core.errors import InputError
+from puzzleflow.core.splits import SPLITS, split_named
 
-SPLITS = {
-    "train": ("train",),
-    "val": ("val", "valid", "validation"),
-    "test": ("test",),
-}
 _TABLES = (
     ".npy",
     ".parquet",
@@ -20,11 +16,6 @@ _TABLES = (
     ".json",
     ".h5",
 )  # files whose own name may begin with a split
-
-
-def split_named(name: str) -> str | None:
-    """The split that a name stands for, whichever its spelling."""
-    return next((split for split, names in SPLITS.items() if name.lower() in names), None)
 
 
 def fetched(path: str | Path, splits: Collection[str] | None) -> Path:

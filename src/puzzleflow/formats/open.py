@@ -14,7 +14,8 @@ from pathlib import Path
 
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
-from puzzleflow.formats.elsewhere import SPLITS, fetched, split_named
+from puzzleflow.core.splits import SPLITS, split_named
+from puzzleflow.formats.elsewhere import fetched
 from puzzleflow.registry import Registry
 from puzzleflow.storage.free_form.cutouts import CutOutSource
 from puzzleflow.storage.free_form.source import FragmentSource
@@ -103,7 +104,7 @@ def open_fragments(path: str | Path) -> FragmentSource:
     A bare folder of pictures, which :func:`open_source` takes for a puzzle, is a set of
     cut-outs here.
     """
-    path = Path(path)
+    path = fetched(path, None)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     _check_readable(path)

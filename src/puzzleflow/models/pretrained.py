@@ -53,7 +53,7 @@ class Pretrained:
 
     weights: Path
     config: dict[str, Any]
-    card: str
+    card: str  # empty where none lies beside the weights
 
     @classmethod
     def from_pretrained(cls, where: str | Path) -> Pretrained:
@@ -65,7 +65,7 @@ class Pretrained:
         beside = [weights.with_suffix(".md"), weights.parent / CARD]
         card = next((path for path in beside if path.is_file()), None)
         text = read_regular(card).decode(errors="replace") if card else ""
-        return cls(weights, config, text or _card(config, ""))
+        return cls(weights, config, text)
 
     @property
     def kind(self) -> str:

@@ -25,13 +25,13 @@ from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermut
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
+from puzzleflow.core.splits import SPLITS, split_named
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.files import plain_text
 from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.source import PuzzleSource
 
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
-_SPLITS = {"train": "train", "valid": "val", "val": "val", "test": "test"}
 _PIECE_PX = 96
 
 
@@ -229,8 +229,8 @@ def _image_files(folder: Path) -> dict[str, Path]:
     for path in names:
         match = _IMAGES.fullmatch(path.name)
         if match is not None:
-            found.setdefault(_SPLITS[match[1]], path)
-    return {split: found[split] for split in ("train", "val", "test") if split in found}
+            found.setdefault(split_named(match[1]) or "", path)
+    return {split: found[split] for split in SPLITS if split in found}
 
 
 def _labels_beside(images: Path) -> Path | None:

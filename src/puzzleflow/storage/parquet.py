@@ -26,6 +26,7 @@ from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, nam
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import from_json
+from puzzleflow.core.splits import SPLITS, split_named
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import open_regular
 from puzzleflow.pictures import read_picture
@@ -35,7 +36,6 @@ from puzzleflow.storage.source import PuzzleSource
 MAGIC = b"PAR1"
 KEY = b"puzzleflow"  # of the metadata
 SMALL = ("puzzle_id", "position_of", "turns", "rows", "cols")  # columns that are read whole
-_SPLITS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 _COPIES = 4  # of the bytes of a column while it is read
 
 
@@ -205,9 +205,9 @@ def _files_below(folder: Path) -> dict[str, list[Path]]:
     """Parquet files by split, in the order train, val, test; "" for files that name none."""
     found: dict[str, list[Path]] = {}
     for path in sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")]):
-        word = re.split(r"[-_.]", path.name)[0].lower()
-        found.setdefault(_SPLITS.get(word, ""), []).append(path)
-    return {split: found[split] for split in ("train", "val", "test", "") if split in found}
+        word = re.split(r"[-_.]", path.name)[0]
+        found.setdefault(split_named(word) or "", []).append(path)
+    return {split: found[split] for split in (*SPLITS, "") if split in found}
 
 
 def _read_table(path: Path) -> _Table:

@@ -11,7 +11,7 @@ import torch
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
-from puzzleflow.formats.elsewhere import SPLITS
+from puzzleflow.core.splits import SPLITS
 from puzzleflow.formats.open import FORMATS, LAST, open_puzzles
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.seam_prior import seam_prior
