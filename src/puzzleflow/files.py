@@ -123,8 +123,13 @@ def write_text(path: str | Path, content: str) -> None:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write JSON that every reader accepts: NumPy becomes plain, NaN becomes null."""
-    write_text(path, json.dumps(_plain(content), indent=2, ensure_ascii=False) + "\n")
+    """Write JSON that every reader accepts."""
+    write_text(path, json_text(content))
+
+
+def json_text(content: Any) -> str:
+    """JSON with a line end: NumPy becomes plain, NaN becomes null."""
+    return json.dumps(_plain(content), indent=2, ensure_ascii=False) + "\n"
 
 
 class WatchedReader(io.BufferedReader):

@@ -5,6 +5,7 @@ Listing the names loads nothing; a thing is imported when it is first asked for.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.options import checked_call
 
 FILE = re.compile(r"[^=]+\.py:[A-Za-z_]\w*")  # a name that is a file and what to take from it
+OPTION = re.compile(r"\+(?=[A-Za-z_]\w*(?:=|\+|$))")  # a plus may also be part of a path
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,35 @@ class Registry:
                 )
             known[entry.name] = entry.value
         return known
+
+
+def parse_call(text: str, what: str) -> tuple[str, dict[str, Any]]:
+    """``name:key=value+key=value`` → name and options; the name may be ``FILE.py:ATTRIBUTE``.
+
+    Numbers, true, false and null are read as such; everything else is text.
+    """
+    file = re.match(f"{FILE.pattern}(?=:|$)", text.strip())
+    name = file[0] if file else text.strip().partition(":")[0]
+    rest = text.strip()[len(name) + 1 :]
+    if not name:
+        raise InputError(f"{text!r} names no {what}; write NAME or NAME:KEY=VALUE+KEY=VALUE")
+    options: dict[str, Any] = {}
+    for part in OPTION.split(rest) if rest else []:
+        key, equals, value = part.partition("=")
+        if not equals or not key.isidentifier():
+            raise InputError(f"{what} {text!r}: {part!r} is no KEY=VALUE")
+        if key in options:
+            raise InputError(f"{what} {text!r} gives an option twice")
+        options[key] = _value(value)
+    return name, options
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return text if isinstance(value, list | dict) else value
 
 
 @lru_cache

@@ -10,21 +10,23 @@ from puzzleflow.evaluation.ablation import (
     Row,
     ablation_table,
     published_deltas,
-    score_layouts,
     write_ablation,
 )
+from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.published import PUBLISHED_ABLATIONS
+from puzzleflow.evaluation.results import Truth, score_records
 from puzzleflow.pictures import read_picture
 from puzzleflow.training.ablation import FULL, VARIANTS
 
 # four 2x2 puzzles whose truth is (0, 1, 2, 3)
 RIGHT, SWAPPED, WRONG = [0, 1, 2, 3], [1, 0, 2, 3], [1, 2, 3, 0]
-TRUTH = [RIGHT] * 4
 
 
 def row(name: str, layouts: list[list[int]], label: str = "") -> Row:
-    results = score_layouts(name, layouts, TRUTH[: len(layouts)], Grid(2, 2))
-    return Row(label or name, VARIANTS[name].group, results)
+    records = [Record(index, "", tuple(laid), 0.0) for index, laid in enumerate(layouts)]
+    truths = [Truth(np.array(RIGHT), Grid(2, 2))] * len(layouts)
+    results = score_records(f"flow:weights={name}", records, truths)
+    return Row(name, label or name, VARIANTS[name].group, results)
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.models.flow_engine import TorchEngine
 from puzzleflow.models.flow_path import FlowPath
 from puzzleflow.models.flow_sampler import SamplerConfig, greedy_in_piece_order, refine, vote
 from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow, flow_preset
+from puzzleflow.solvers.flow import without_shape
 
 TINY_VIT = {
     "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
@@ -264,3 +266,26 @@ def test_vit_weights_load_from_a_folder(tmp_path: object) -> None:
     second = ViTEncoder.pretrained(str(tmp_path), 16)
     pixels = torch.rand(1, 2, 4, 16, 16)
     torch.testing.assert_close(first.eval()(pixels), second.eval()(pixels))
+
+
+def test_without_shape_pieces_are_squares_black_where_there_was_nothing() -> None:
+    pieces = np.full((1, 2, 2, 4), 9, np.uint8)
+    pieces[0, 0, 0, 3] = 0
+    squares = without_shape(pieces)
+    assert squares[0, 0].tolist() == [[0, 0, 0, 255], [9, 9, 9, 255]]
+    assert pieces[0, 0, 0].tolist() == [9, 9, 9, 0]
+
+
+def test_slicing_to_rgb_hides_alpha_from_a_vit() -> None:
+    network = build_puzzleflow(FlowConfig(**SIZES, head=(32,), num_positions=4, vit=TINY_VIT))
+    with torch.no_grad():
+        network.encoder.projection.weight[:, 3] = 0.7  # type: ignore[union-attr, index]
+    engine = TorchEngine(network)
+    pixels = np.random.default_rng(0).random((1, 4, 4, 16, 16), np.float32)
+    shapeless = pixels.copy()
+    shapeless[:, :, 3] = 0.25
+    before = engine.encode(pixels)
+    assert not np.allclose(before, engine.encode(shapeless))
+    engine.slice_to_rgb()
+    assert np.array_equal(engine.encode(pixels), engine.encode(shapeless))
+    assert not np.allclose(engine.encode(pixels), before)

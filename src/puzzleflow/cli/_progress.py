@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from puzzleflow.cli._talk import is_quiet
+
 
 @contextmanager
 def stage_progress() -> Iterator[Callable[[str, int, int], None]]:
@@ -31,7 +33,7 @@ def stage_progress() -> Iterator[Callable[[str, int, int], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=is_quiet() or not console.is_terminal,
     ) as progress:
 
         def report(stage: str, done: int, total: int) -> None:

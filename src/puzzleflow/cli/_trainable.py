@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import typer
 
+from puzzleflow.cli._talk import is_quiet, note
 from puzzleflow.cli._training import (
     Accelerator,
     Cache,
     Data,
     Grids,
     Initial,
+    Logger,
     Masks,
     Preset,
     Seed,
     Set,
+    Threads,
     changed,
     fabric_for,
     shares,
@@ -72,6 +75,8 @@ def train_network(
     ] = 200,
     devices: Annotated[int, typer.Option(help="Processes (CPU) or GPUs.", min=1)] = 1,
     accelerator: Accelerator = "cpu",
+    threads: Threads = 0,
+    logger: Logger = None,
     seed: Seed = 0,
     cache: Cache = None,
     workers: Annotated[
@@ -108,12 +113,12 @@ def train_network(
     in_epochs = epochs * (puzzles.batches_per_epoch or 0)
     loop = replace(loop, steps=steps or in_epochs or loop.steps)
     start = weights_to_start_from(initial, network.bundled)
-    fabric = fabric_for(accelerator, devices)
+    fabric = fabric_for(accelerator, devices, threads=threads, loggers=logger)
     fabric.launch()
     if not fabric.is_global_zero:
         end_with_parent()
 
-    opened = cached(lambda: puzzles.open(drawing_progress()))
+    opened = cached(lambda: puzzles.open(drawing_progress(is_quiet())))
 
     @cached
     def held_out() -> list[Any]:
@@ -133,14 +138,14 @@ def train_network(
                 opened()[0], network, config, loop, recipe.workers if workers is None else workers,
                 prefetch=recipe.prefetch, pinned=recipe.pinned and fabric.device.type == "cuda",
             )  # fmt: skip
-            with training_progress(trainer.step, loop.steps) as report:
+            with training_progress(trainer.step, loop.steps, is_quiet()) as report:
                 trainer.fit(batches, minutes=minutes, report=report)
             if fabric.is_global_zero:
                 figures = training.save_trained(network, trainer, validation)["validation"]
                 seen = f"step {trainer.step}, {trainer.puzzles_seen} puzzles seen"
                 typer.echo(f"{out / network.name}.safetensors: {seen}, {figures}")
     if trainer.step < loop.steps and not trainer.out_of_patience:
-        typer.echo(f"{out}: {loop.steps} steps are the whole run; run again to go on", err=True)
+        note(f"{out}: {loop.steps} steps are the whole run; run again to go on")
 
 
 @contextmanager

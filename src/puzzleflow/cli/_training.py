@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,7 +40,18 @@ BatchSize = Annotated[int, typer.Option(help="Puzzles in a batch of stored puzzl
 Grids = Annotated[str, typer.Option(help="GRID=SHARE, comma-separated.")]
 PiecesPerBatch = Annotated[int, typer.Option(help="Pieces in a batch of fresh ones.", min=1)]
 Accelerator = Annotated[
-    str, typer.Option(help="cpu, cuda, mps, or auto: a GPU in FP16 where there is one.")
+    str,
+    typer.Option(
+        "--device", "--accelerator", help="cpu, cuda, mps, or auto: a GPU in FP16 where there is one."
+    ),
+]
+Threads = Annotated[int, typer.Option(help="Threads of PyTorch (0: as it likes).", min=0)]
+Logger = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Beside log.jsonl and TensorBoard, several times: csv:root_dir=FOLDER, "
+        "wandb:project=NAME, or FILE.py:CLASS of a Fabric logger."
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Root seed of weights and puzzles.")]
 Cache = Annotated[
@@ -66,11 +77,21 @@ def weights_to_start_from(initial: str | None, bundled: str | None) -> str | Pat
     return bundled_weights(bundled)
 
 
-def fabric_for(accelerator: str, devices: int = 1, mixed: bool = True) -> Fabric:
-    """Device, precision (``mixed`` FP16 on GPUs only) and processes."""
+def fabric_for(
+    accelerator: str,
+    devices: int = 1,
+    mixed: bool = True,
+    threads: int = 0,
+    loggers: Sequence[str] | None = None,
+) -> Fabric:
+    """Device, precision (``mixed`` on GPUs only), processes, threads and loggers."""
     import torch
     from lightning_fabric import Fabric
 
+    from puzzleflow.training.log import load_loggers
+
+    if threads:
+        torch.set_num_threads(threads)
     if accelerator not in ACCELERATORS:
         raise UnknownName("accelerator", accelerator, ACCELERATORS)
     if accelerator == "cuda" and not torch.cuda.is_available():
@@ -82,6 +103,7 @@ def fabric_for(accelerator: str, devices: int = 1, mixed: bool = True) -> Fabric
         devices=devices,
         strategy="ddp" if devices > 1 else "auto",
         precision="16-mixed" if mixed and accelerator != "cpu" else "32-true",
+        loggers=load_loggers(loggers or ()),
     )
 
 

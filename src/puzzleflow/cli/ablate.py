@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from puzzleflow.cli._training import (
     Rate,
     Seed,
     Set,
+    Threads,
     Workers,
     changed,
     fabric_for,
@@ -74,6 +76,7 @@ def ablate(
     puzzles: Annotated[int, typer.Option(help="Held-out puzzles.", min=1)] = 400,
     split: Annotated[str, typer.Option(help="test or val: where they come from.")] = "test",
     accelerator: Accelerator = "cpu",
+    threads: Threads = 0,
     seed: Seed = 0,
     cache: Cache = None,
     workers: Workers = 1,
@@ -84,13 +87,14 @@ def ablate(
 
     from puzzleflow.core.errors import InputError, UnknownName
     from puzzleflow.core.grid import Grid
+    from puzzleflow.files import write_json
     from puzzleflow.lock import locked
     from puzzleflow.models.puzzleflow import flow_preset
     from puzzleflow.training import ablation
     from puzzleflow.training.data import TrainingData, held_out_batches
     from puzzleflow.training.flow import FlowTraining
     from puzzleflow.training.progress import drawing_progress
-    from puzzleflow.training.stored import is_stored
+    from puzzleflow.training.stored import store_puzzles
 
     if (steps > 0) == (minutes > 0):
         raise InputError("give either --steps or --minutes: the budget of every variant")
@@ -105,77 +109,87 @@ def ablate(
         "grids": grids, "pieces-per-batch": pieces_per_batch, "states": states, "seed": seed,
         "set": sorted(settings or []),
     }  # fmt: skip
-    held_out_key = {"split": split, "grid": grid, "puzzles": puzzles}
-    hidden = {"pieces-per-batch", "grids", "masks"} if is_stored(data) else {"batch"}
-    facts = {name: value for name, value in asked.items() if name not in hidden | {"minutes"}}
-    facts["data"] = str(data)
     agreed = ablation.agreed_steps(out, asked)
-    due = ablation.due(out, chosen, held_out_key)
-    if due:
-        flow = FlowTraining()
-        stream = replace(
-            flow.wants(config), grids=shares(grids.split(",")), pieces_per_batch=pieces_per_batch
-        )
-        loop, stream = changed(
-            settings, replace(flow.settings, steps=steps, learning_rate=rate, seed=seed), stream
-        )
-        source = TrainingData(
-            data, stream, cache or out / "cache", shares(masks or ["vae"]),
-            batch=batch, seed=seed, held_out=split,
-        )  # fmt: skip
-        config = flow.fitted(config, source.grids)
-        fabric_for(accelerator)  # what is not there is said before anything is made
-        train, held_out = source.open(drawing_progress())
-        job = ablation.Ablation(
-            out,
-            config,
-            loop,
-            train,
-            held_out_batches(held_out, [Grid.parse(grid) if grid else source.grids[0]], puzzles),
-            held_out_key,
-            states=states,
-            num_workers=workers,
-            vit_weights=vit,
-            initial=weights_to_start_from(initial, flow.bundled),
-            fabric=lambda: fabric_for(accelerator),
-        )
-        agreed = agreed or steps or job.steps_within(minutes)
-        job = replace(job, settings=replace(loop, steps=agreed))
-        with locked(out):
-            ablation.agree_on(out, asked, agreed)
+    due = ablation.due(out, chosen)
+    flow = FlowTraining()
+    stream = replace(
+        flow.wants(config), grids=shares(grids.split(",")), pieces_per_batch=pieces_per_batch
+    )
+    loop, stream = changed(
+        settings, replace(flow.settings, steps=steps, learning_rate=rate, seed=seed), stream
+    )
+    source = TrainingData(
+        data, stream, cache or out / "cache", shares(masks or ["vae"]),
+        batch=batch, seed=seed, held_out=split,
+    )  # fmt: skip
+    shape = Grid.parse(grid) if grid else source.grids[0]
+    held_out = out / "held-out" / f"{split}-{shape}-{puzzles}"
+    fabric_for(accelerator, threads=threads)  # what is not there is said before anything is made
+    with locked(out):
+        if due or not held_out.exists():
+            train, other = source.open(drawing_progress())
+        if not held_out.exists():
+            batches = held_out_batches(other, [shape], puzzles)
+            if not batches:
+                raise InputError(f"{data}: no held-out puzzles of {shape} in split {split!r}")
+            store_puzzles(held_out, batches)
+        hidden = {"pieces-per-batch", "grids", "masks"} if source.stored else {"batch"}
+        facts = {key: value for key, value in asked.items() if key not in hidden | {"minutes"}}
+        facts |= {"data": str(data), "steps": agreed, "split": split}
+        if due:
+            job = ablation.Ablation(
+                out,
+                flow.fitted(config, source.grids),
+                loop,
+                train,
+                states=states,
+                num_workers=workers,
+                vit_weights=vit,
+                initial=weights_to_start_from(initial, flow.bundled),
+                fabric=lambda: fabric_for(accelerator),
+            )
+            facts["steps"] = agreed = agreed or steps or job.steps_within(minutes)
+            job = replace(job, settings=replace(loop, steps=agreed))
+            write_json(out / ablation.PLAN, {"asked": asked, "steps": agreed})
             for number, name in enumerate(due, start=1):
                 said = f"{number} of {len(due)}: {chosen[name].label}, {agreed} steps"
                 typer.echo(said, err=True)
-                job.run(name, chosen)
-                _write(out, chosen, held_out_key, facts | {"steps": agreed})
-    for path in _write(out, chosen, held_out_key, facts | {"steps": agreed}):
-        typer.echo(path)
+                job.run(name, chosen[name])
+                _report(out, held_out, chosen, facts, workers)
+        for path in _report(out, held_out, chosen, facts, workers):
+            typer.echo(path)
 
 
-def _write(
-    out: Path, chosen: dict[str, Variant], held_out_key: dict[str, Any], facts: dict[str, Any]
+def _report(
+    out: Path, held_out: Path, chosen: Mapping[str, Variant], facts: dict[str, Any], workers: int
 ) -> list[Path]:
-    """The report on the variants that are finished; the full model is the first of them."""
-    from puzzleflow.core.grid import Grid
-    from puzzleflow.evaluation.ablation import AblationReport, Row, score_layouts, write_ablation
-    from puzzleflow.training.ablation import finished
+    """Bench the variants that are trained; the full model is the first of them."""
+    from puzzleflow.evaluation.ablation import AblationReport, Row, write_ablation
+    from puzzleflow.evaluation.runner import Bench
+    from puzzleflow.evaluation.spec import SolverSpec
+    from puzzleflow.formats.open import open_puzzles
+    from puzzleflow.models.checkpoint import load_weights
+    from puzzleflow.training.ablation import weights_of
 
-    kept = {name: finished(out, name, held_out_key) for name in chosen}
-    rows = [
-        Row(
-            chosen[name].label,
-            chosen[name].group,
-            score_layouts(name, stored["position_of"], stored["truth"], Grid.parse(stored["grid"])),
-            minutes=stored["minutes"] if chosen[name].trains else None,
-            parameters=stored["parameters"] if chosen[name].trains else None,
-        )
-        for name, stored in kept.items()
-        if stored is not None
+    done = {name: weights for name in chosen if (weights := weights_of(out, name)).exists()}
+    specs = [
+        SolverSpec.of("flow", weights=str(weights), **chosen[name].options)
+        for name, weights in done.items()
     ]
+    rows = []
+    with open_puzzles(held_out) as source:
+        found = Bench(source, specs, held_out / "bench").run(num_workers=max(1, workers))
+    for (name, weights), results in zip(done.items(), found, strict=True):
+        variant, minutes, parameters = chosen[name], None, None
+        if variant.trains:
+            tensors, described = load_weights(weights)
+            minutes = described["training_minutes"]
+            parameters = sum(tensor.numel() for tensor in tensors.values())
+        rows.append(Row(name, variant.label, variant.group, results, minutes, parameters))
     shown = {
         name: ", ".join(value) if isinstance(value, list) else str(value)
         for name, value in facts.items()
         if value not in (None, [])
     }
-    shown["held out"] = f"{len(rows[0].results)} puzzles of split {held_out_key['split']}"
+    shown["held out"] = f"{len(rows[0].results)} puzzles of split {shown.pop('split')}"
     return write_ablation(out, AblationReport(shown, rows))

@@ -35,6 +35,10 @@ def bench(
     limit: int | None = typer.Option(None, "--limit", min=1, help="Only the first so many."),
     seed: int = typer.Option(0, "--seed", help="Root of every puzzle's own seed."),
     workers: int = typer.Option(1, "--workers", min=1, help="Processes, one thread each."),
+    device: str | None = typer.Option(
+        None, "--device", help="Of networks: cpu, cuda, mps or auto; part of a solver's name then."
+    ),
+    threads: int = typer.Option(1, "--threads", min=1, help="Threads of PyTorch in a process."),
     fresh: bool = typer.Option(False, "--fresh", help="Forget the results already in --out."),
     strict: bool = typer.Option(
         False, "--strict", help="Exit with status 1 if a puzzle got no answer."
@@ -56,12 +60,13 @@ def bench(
     from puzzleflow.evaluation.tables import failure_lines
     from puzzleflow.formats.open import open_puzzles
 
-    specs = parse_solvers(solvers, lambda why: typer.echo(f"left out: {why}", err=True))
+    chosen = parse_solvers(solvers, lambda why: typer.echo(f"left out: {why}", err=True))
+    specs = [spec.on(device) for spec in chosen]
     shape = Grid.parse(grid) if grid else None
     console = Console()
     free = centre is Protocol.FREE
     with open_puzzles(data, split=split, grid=shape, centre_free=free) as source:
-        run = Bench(source, specs, out, seed=seed, limit=limit)
+        run = Bench(source, specs, out, seed=seed, limit=limit, threads=threads)
         run.check()
         for label, changed in run.outdated().items():
             console.print(f"{label} runs again: its {changed} changed", soft_wrap=True)
@@ -70,6 +75,7 @@ def bench(
             for spec, record in run.stream(num_workers=workers, fresh=fresh):
                 standings.add(spec.label, record)
                 live.update(_table(standings.rows()))
+            live.update(_table(standings.rows(), "result"))
         report = make_report(run, run.results(), num_workers=workers)
         written = write_report(run, report)
     if not console.is_terminal:
@@ -81,10 +87,10 @@ def bench(
         raise typer.Exit(1)
 
 
-def _table(rows: list[Standing]) -> Table:
+def _table(rows: list[Standing], title: str = "so far") -> Table:
     from rich.table import Table
 
-    table = Table(title="so far")
+    table = Table(title=title)
     for head in ("solver", "done", "PA %", "AA %", "SRA %", "failed", "s/puzzle", "left"):
         table.add_column(head, justify="left" if head == "solver" else "right")
     for row in rows:

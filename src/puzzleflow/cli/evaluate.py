@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from puzzleflow.cli._puzzles import Centre, Protocol
+from puzzleflow.cli._talk import STDOUT, put_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,7 +53,8 @@ def evaluate(
     grid: Annotated[str | None, typer.Option(help="ROWSxCOLS, where no file says it.")] = None,
     centre: Centre = Protocol.GIVEN,
     json: Annotated[
-        Path | None, typer.Option(help="Write the official evaluation result here.")
+        Path | None,
+        typer.Option(help="Write the official evaluation result here; - prints it, and only it."),
     ] = None,
     count_given: Annotated[
         bool, typer.Option("--count-given", help="Count pieces that the protocol gives away.")
@@ -77,7 +79,6 @@ def evaluate(
         result_record,
         score_predictions,
     )
-    from puzzleflow.files import write_json
     from puzzleflow.formats.open import is_free_form, open_puzzles
 
     if data is not None and is_free_form(data):
@@ -96,8 +97,8 @@ def evaluate(
         scores = score_predictions(answers, source, grid=lattice, count_given=count_given)
         better = better_turned(answers, scores, source, grid=lattice, count_given=count_given)
     if json is not None:
-        write_json(json, result_record(scores, seed=seed))
-    console = Console()
+        put_json(json, result_record(scores, seed=seed))
+    console = Console(stderr=json == STDOUT)
     console.print(f"{len(scores):,} puzzles of {scores.grid} pieces")
     console.print(_metric_table(scores, seed))
     console.print(_failure_table(scores))
@@ -113,13 +114,12 @@ def _evaluate_open(predictions: Path, source: PuzzleSource, json: Path | None, s
 
     from puzzleflow.core.errors import naming
     from puzzleflow.evaluation.predicted_open import open_record, score_open_file
-    from puzzleflow.files import write_json
 
     with naming(predictions):
         scores = score_open_file(predictions, source)
     if json is not None:
-        write_json(json, open_record(scores, seed=seed))
-    console = Console()
+        put_json(json, open_record(scores, seed=seed))
+    console = Console(stderr=json == STDOUT)
     console.print(f"{len(scores):,} puzzles of {source.grid} cells: {scores.conditions}")
     console.print(_metric_table(scores, seed))
     console.print(_failure_table(scores))
@@ -133,19 +133,18 @@ def _evaluate_assemblies(
 
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.evaluation.assemblies import score_answers
-    from puzzleflow.files import write_json
     from puzzleflow.formats.open import open_fragments
 
     source = open_fragments(data)
     with stage_progress() as progress:
         scored = score_answers(answers, source, legacy=legacy, on_progress=progress)
     if json is not None:
-        write_json(json, scored.record(seed=seed))
+        put_json(json, scored.record(seed=seed))
     table = Table("metric", "mean", "95 % interval")
     table.columns[1].justify = table.columns[2].justify = "right"
     for name, each in scored.estimates(seed=seed).items():
         table.add_row(name, f"{each.value:.4f}", f"{each.low:.4f} to {each.high:.4f}")
-    console = Console()
+    console = Console(stderr=json == STDOUT)
     console.print(f"{len(scored.scores):,} of {len(source):,} sets of fragments answered")
     console.print(table)
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from puzzleflow.cli._talk import STDOUT, put_json
+
 
 def register(app: typer.Typer) -> None:
     """Add the ``inspect`` command."""
@@ -26,14 +28,15 @@ def inspect(
     limit: Annotated[
         int, typer.Option(min=0, help="Puzzles to look at per split, spread evenly; 0 for all.")
     ] = 2000,
-    json: Annotated[Path | None, typer.Option(help="Write the whole report here.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the whole report here; - prints it, and only it.")
+    ] = None,
 ) -> None:
     """Tell what it is, how it is stored, and audit it. Exit status 1 if there are faults."""
     from rich.console import Console
 
     from puzzleflow.cli._progress import stage_progress
     from puzzleflow.core.grid import Grid
-    from puzzleflow.files import write_json
     from puzzleflow.formats.audit import inspect_path
 
     with stage_progress() as progress:
@@ -45,8 +48,8 @@ def inspect(
             report=progress,
         )
     if json is not None:
-        write_json(json, report)
-    console = Console(highlight=False, soft_wrap=True)
+        put_json(json, report)
+    console = Console(highlight=False, soft_wrap=True, stderr=json == STDOUT)
     console.print(f"{report['path']}: {report['kind']}", markup=False)
     for line in _lines(report):
         console.print(line, markup=False)

@@ -6,6 +6,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import time
 from io import TextIOWrapper
 from typing import Any
 
@@ -13,6 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 import puzzleflow.cli
+from puzzleflow.cli._extras import check_extras, lacking_module
+from puzzleflow.cli._talk import take_level, tell_cost
 from puzzleflow.core.errors import PuzzleFlowError
 
 # interrupted commands that go on where they were when they are run again
@@ -40,7 +43,6 @@ def build_app() -> typer.Typer:
         cls=_Commands,
         help="Put broken pictures back together.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -49,6 +51,12 @@ def build_app() -> typer.Typer:
     def options(
         version: bool = typer.Option(
             False, "--version", is_eager=True, callback=_show_version, help="Show the version."
+        ),
+        quiet: bool = typer.Option(
+            False, "-q", "--quiet", help="No progress and no notes; may stand anywhere."
+        ),
+        verbose: bool = typer.Option(
+            False, "-v", "--verbose", help="Also time and memory; may stand anywhere."
         ),
         debug: bool = typer.Option(
             False, "--debug", help="Show the traceback of an error; may stand anywhere."
@@ -65,22 +73,33 @@ def build_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command; expected errors become one line on stderr and exit status 2."""
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    debug = len(arguments) < len(sys.argv) - 1 or bool(os.environ.get("PUZZLEFLOW_DEBUG"))
+    debug = "--debug" in sys.argv[1:] or bool(os.environ.get("PUZZLEFLOW_DEBUG"))
+    arguments = take_level([argument for argument in sys.argv[1:] if argument != "--debug"])
+    words = [word for word in arguments if not word.startswith("-")]
+    began = time.monotonic()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # whatever the terminal and the names of files
             stream.reconfigure(errors="backslashreplace")
     try:
-        build_app()(arguments)
+        if not {"-h", "--help"} & set(arguments):
+            check_extras(words)
+        try:
+            build_app()(arguments)
+        finally:
+            tell_cost(began)
     except PuzzleFlowError as error:
         _fail(error, str(error), debug)
     except (_Interrupted, KeyboardInterrupt):
-        words = [word for word in arguments if not word.startswith("-")]
         goes_on = {" ".join(words[:1]), " ".join(words[:2])} & GO_ON
         print(
             f"puzzleflow: interrupted{'; run again to go on' if goes_on else ''}", file=sys.stderr
         )
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        lacking = lacking_module(error)
+        if lacking is None:
+            raise
+        _fail(error, str(lacking), debug)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

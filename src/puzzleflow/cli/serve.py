@@ -27,14 +27,6 @@ def serve(
 
     Works offline; nothing leaves this machine. Stop it with Ctrl+C.
     """
-    from puzzleflow.core.errors import InputError
+    from puzzleflow.web.server import run
 
-    try:
-        from puzzleflow.web.server import run
-    except ImportError as error:
-        if error.name is not None and error.name.startswith("puzzleflow"):
-            raise
-        raise InputError(
-            f"the workbench needs {error.name}: pip install 'puzzleflow[web]'"
-        ) from error
     run(host, port, names=tuple(name or ()), open_browser=browser)

@@ -53,19 +53,15 @@ def train(
         return
     if generator != "vae":
         raise UnknownName("fragment generator to train", generator, ["outline", "vae"])
-    import torch
-
     from puzzleflow.cli._trainable import saying_how_to_go_on
     from puzzleflow.cli._training import fabric_for
     from puzzleflow.evaluation.charts import draw_losses
     from puzzleflow.models.fragment_vae import FragmentVAEConfig
     from puzzleflow.training.fragment_training import DECODER, FragmentRun, FragmentTraining
 
-    if threads > 0:
-        torch.set_num_threads(threads)
     recipe = FragmentTraining(max_epochs=epochs, patience=patience, seed=seed)
     shape = FragmentVAEConfig(relu_first=relu_first)
-    fabric = fabric_for(device, mixed=False)
+    fabric = fabric_for(device, mixed=False, threads=threads)
     with locked(out):
         run = FragmentRun(
             out, folder.masks, folder.names, recipe, shape, resume=resume, fabric=fabric

@@ -46,6 +46,16 @@ class Puzzle:
     conditions: Conditions = CLOSED
     true_turns: IntArray | None = None
 
+    def __repr__(self) -> str:
+        height, width = self.pieces.shape[1:3]
+        grid = self.known_grid or "unknown grid"
+        told = "known" if self.truth is not None else "unknown"
+        amiss = "" if self.conditions.is_closed else f", {self.conditions}"
+        return (
+            f"Puzzle({self.puzzle_id!r}, {len(self.pieces)} pieces of {width}x{height} px, {grid}, "
+            f"truth {told}{amiss})"
+        )
+
     def __post_init__(self) -> None:
         pieces = self.pieces
         if not isinstance(pieces, np.ndarray) or pieces.dtype != np.uint8:

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.grid import Grid
 from puzzleflow.core.intervals import Estimate
 from puzzleflow.evaluation.charts import COLOURS, empty_chart, reach, save_chart
 from puzzleflow.evaluation.comparison import compare, is_clear
-from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.published import ABLATIONS_PAPER, PUBLISHED_ABLATIONS
-from puzzleflow.evaluation.results import SHOWN, Results, Truth, score_records
+from puzzleflow.evaluation.results import SHOWN, Results
 from puzzleflow.evaluation.tables import interval_text, markdown_table
 from puzzleflow.files import write_json, write_text
 from puzzleflow.pages import render
@@ -25,20 +23,17 @@ FULL = "full"
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One variant; ``results.solver`` is its name.
+    """One variant and what ``bench`` found of it.
 
     minutes, parameters  of its training; None where it took the full model's weights
     """
 
+    name: str
     label: str
     group: str
     results: Results
     minutes: float | None = None
     parameters: int | None = None
-
-    @property
-    def name(self) -> str:
-        return self.results.solver
 
     @property
     def published(self) -> list[float]:
@@ -61,14 +56,6 @@ class AblationReport:
     def deltas(self, row: Row) -> dict[str, Estimate]:
         """Points above the full model, puzzle by puzzle; nothing for the full model itself."""
         return {} if row.name == FULL else compare(row.results, self.full.results).differences
-
-
-def score_layouts(
-    name: str, layouts: Sequence[Sequence[int]], truths: Sequence[Sequence[int]], grid: Grid
-) -> Results:
-    """What a variant laid, (M, N), against the truth."""
-    records = [Record(index, "", tuple(laid), 0.0) for index, laid in enumerate(layouts)]
-    return score_records(name, records, [Truth(np.array(truth), grid) for truth in truths])
 
 
 def ablation_table(report: AblationReport) -> list[list[str]]:

@@ -33,6 +33,7 @@ class Bench:
     out: Path
     seed: int = 0
     limit: int | None = None
+    threads: int = 1
 
     @property
     def num_puzzles(self) -> int:
@@ -112,7 +113,7 @@ class Bench:
                     if index in known:
                         yield spec, known[index]
                     else:
-                        tasks.append(Task(run, self.source, spec, index, self.seed))
+                        tasks.append(Task(run, self.source, spec, index, self.seed, self.threads))
             stack.callback(forget)  # one worker is this process
             for spec, record in bounded_map(solve_task, tasks, num_workers=num_workers, ahead=2):
                 journals[spec].append(record)

@@ -62,6 +62,7 @@ class SolvedSet:
     alternatives: int = 0
     pictures: bool = False
     trace: bool = False
+    threads: int = 1
 
     @property
     def num_puzzles(self) -> int:
@@ -185,7 +186,7 @@ def solve_block(block: Block) -> list[Solved]:
     """The lines of the wanted puzzles, in order; runs in a worker process."""
     asked = block.settings
     source = open_here(block.run, asked.source)
-    solver = load_here(asked.spec)
+    solver = load_here(asked.spec, asked.threads)
     records = []
     for index, puzzle, session in _sessions(solver, source, block):
         pinned = source.pins(index)

@@ -13,13 +13,13 @@ from typing import Any
 
 from puzzleflow.core.errors import InputError, NoWeights
 from puzzleflow.evaluation.groups import group_members
-from puzzleflow.registry import FILE
+from puzzleflow.options import options_of
+from puzzleflow.registry import parse_call
 from puzzleflow.solvers.base import Solver
-from puzzleflow.solvers.registry import load_solver
+from puzzleflow.solvers.registry import SOLVERS, load_solver
 
 MADE_WITH = {"code", "weights"}  # the keys of digests: results made otherwise are made again
 MAX_STEM = 120
-OPTION = re.compile(r"\+(?=[A-Za-z_]\w*(?:=|\+|$))")  # a plus may also be part of a path
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,13 @@ class SolverSpec:
     options: tuple[tuple[str, Any], ...] = field(default=())
 
     @classmethod
+    def of(cls, name: str, /, **options: Any) -> SolverSpec:
+        return cls(name, tuple(sorted(options.items())))
+
+    @classmethod
     def parse(cls, text: str) -> SolverSpec:
-        file = re.match(f"{FILE.pattern}(?=:|$)", text.strip())
-        name = file[0] if file else text.strip().partition(":")[0]
-        rest = text.strip()[len(name) + 1 :]
-        if not name:
-            raise InputError(f"{text!r} names no solver; write NAME or NAME:KEY=VALUE+KEY=VALUE")
-        options = []
-        for part in OPTION.split(rest) if rest else []:
-            key, equals, value = part.partition("=")
-            if not equals or not key.isidentifier():
-                raise InputError(f"solver {text!r}: {part!r} is no KEY=VALUE")
-            options.append((key, _value(value)))
-        if len({key for key, _ in options}) < len(options):
-            raise InputError(f"solver {text!r} gives an option twice")
-        return cls(name, tuple(sorted(options)))
+        name, options = parse_call(text, "solver")
+        return cls.of(name, **options)
 
     @property
     def label(self) -> str:
@@ -64,6 +56,12 @@ class SolverSpec:
         stem = re.sub(r"[^A-Za-z0-9._=+-]", "_", self.label)
         number = blake2b(self.label.encode(), digest_size=6).hexdigest()
         return stem if len(stem) <= MAX_STEM else f"{number}{stem[-MAX_STEM + len(number) :]}"
+
+    def on(self, device: str | None) -> SolverSpec:
+        """The same solver with its network on ``device``; unchanged if it has none."""
+        if device is None or "device" not in options_of(SOLVERS.load(self.name)):
+            return self
+        return SolverSpec.of(self.name, **dict(self.options) | {"device": device})
 
     def load(self) -> Solver:
         return load_solver(self.name, **dict(self.options))
@@ -117,15 +115,6 @@ def _is_there(spec: SolverSpec, left_out: Callable[[NoWeights], None] | None) ->
         left_out(error)
         return False
     return True
-
-
-def _value(text: str) -> Any:
-    """Numbers, true, false and null as such; everything else is text."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return text if isinstance(value, list | dict) else value
 
 
 def _text(value: Any) -> str:

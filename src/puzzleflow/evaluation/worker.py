@@ -32,6 +32,7 @@ class Task:
     spec: SolverSpec
     index: int
     seed: int
+    threads: int = 1
 
 
 NUM_MEASURED = 3  # puzzles of each solver and worker whose memory is measured
@@ -57,7 +58,7 @@ def solve_task(task: Task) -> tuple[SolverSpec, Record]:
     pinned = source.pins(task.index) or None
     seed = child_seed(task.seed, task.index)
     is_new = task.spec not in _solvers
-    solver = load_here(task.spec)
+    solver = load_here(task.spec, task.threads)
     if is_new:
         _attempt(solver, puzzle, seed, pinned)
     memory_mb = None
@@ -109,14 +110,14 @@ def open_here(run: str, source: PuzzleSource) -> PuzzleSource:
     return _sources[run]
 
 
-def load_here(spec: SolverSpec) -> Solver:
-    """The solver, loaded once in this process; torch, where it needs that, has one thread."""
+def load_here(spec: SolverSpec, threads: int = 1) -> Solver:
+    """The solver, loaded once in this process; torch, where it needs that, has few threads."""
     if spec not in _solvers:
         _solvers[spec] = spec.load()
     torch = sys.modules.get("torch")
     if torch is not None and not _torch_threads:
         _torch_threads.append(torch.get_num_threads())
-        torch.set_num_threads(1)
+        torch.set_num_threads(threads)
     return _solvers[spec]
 
 

@@ -35,6 +35,7 @@ FORMATS = Registry(
         "puzzleflow": "puzzleflow.storage.free_form.own:OwnSource",
         "recipe": "puzzleflow.generation.recipe_file:RecipeSource",
         "repair": "puzzleflow.storage.free_form.repair:RepairSource",
+        "shuffled": "puzzleflow.storage.shuffled:ShuffledSource",
     },
 )
 LAST = "folder"  # takes any folder of pictures, so every other format is asked before it
@@ -51,8 +52,8 @@ def open_puzzles(
     """The puzzles at ``path``, whatever their format.
 
     path    hf://OWNER/NAME, or a GAP folder or its puzzles.h5, a folder or image file of JPwLEG,
-            a recipe folder, a folder of pictures of pieces, or a data set root
-            that holds one folder per split
+            a recipe folder, a folder of pictures of pieces, one picture of shuffled
+            square pieces, or a data set root that holds one folder per split
     split   "train", "val" (also "valid", "validation") or "test"; needed only
             where the path holds several, refused where it holds none
     grid    rows x cols, needed only where the files do not say it

@@ -27,6 +27,7 @@ from puzzleflow.core.ceiling import check_bytes, check_time, reading
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, NoWeights, naming
 from puzzleflow.files import open_regular, write_bytes
 from puzzleflow.models.blueprint import check_blueprint, check_tensors
+from puzzleflow.models.device import find_device, placed
 
 CONFIG_KEY = "puzzleflow"
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
@@ -125,16 +126,21 @@ def _config(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 
 
 def load_network(
-    path: str | Path, build: Callable[[dict[str, Any]], Network], *kinds: str
+    path: str | Path,
+    build: Callable[[dict[str, Any]], Network],
+    *kinds: str,
+    device: str = "cpu",
 ) -> tuple[Network, dict[str, Any]]:
     """The network of a weights file in evaluation mode, and the file's config.
 
     build  makes the network from the ``network`` part of the config, of which a stranger may
            have written any value; its input errors are told with the name of the file
+    device  where it runs; its methods take and give tensors of the processor
     """
+    where = find_device(device)
     tensors, config = load_weights(path, *kinds, section="network")
     network = build_network(lambda: build(config["network"]), tensors, path)
-    return network, config
+    return placed(network, where), config
 
 
 def build_network(

@@ -13,6 +13,7 @@ import torch
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_network
+from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow
 
 
@@ -29,6 +30,10 @@ class FlowEngine(Protocol):
         """
         ...
 
+    def slice_to_rgb(self) -> None:
+        """Replace a learned RGBA → RGB projection, where there is one, by "drop alpha"."""
+        ...
+
     def step(self, features: FloatArray, x_t: IntArray, t: FloatArray, grid: Grid) -> FloatArray:
         """Features (K, N, D), state (K, N), time (K,) float32 → logits (K, N, N) float32."""
         ...
@@ -40,6 +45,10 @@ class TorchEngine:
     def __init__(self, network: PuzzleFlow) -> None:
         self.network = network.eval()
         self.config = network.config
+
+    def slice_to_rgb(self) -> None:
+        if isinstance(self.network.encoder, ViTEncoder):
+            self.network.encoder.projection = RGBAProjection()
 
     @torch.inference_mode()
     def encode(self, pixels: FloatArray, prior: FloatArray | None = None) -> FloatArray:
@@ -54,18 +63,18 @@ class TorchEngine:
         return logits
 
 
-def read_flow(path: str | Path) -> PuzzleFlow:
+def read_flow(path: str | Path, device: str = "cpu") -> PuzzleFlow:
     """The model of a weights file, in evaluation mode."""
     kinds = ("flow", "flow-seams")  # the solvers that such a model is for
-    return load_network(path, lambda sizes: build_puzzleflow(FlowConfig.from_dict(sizes)), *kinds)[
-        0
-    ]
+    return load_network(
+        path, lambda sizes: build_puzzleflow(FlowConfig.from_dict(sizes)), *kinds, device=device
+    )[0]
 
 
-def open_engine(path: str | Path) -> FlowEngine:
+def open_engine(path: str | Path, device: str = "cpu") -> FlowEngine:
     """A weights file runs in PyTorch, a folder of exported graphs in ONNX Runtime."""
     if Path(path).is_dir():
         from puzzleflow.models.flow_graphs import OnnxEngine
 
         return OnnxEngine(path)
-    return TorchEngine(read_flow(path))
+    return TorchEngine(read_flow(path, device))

@@ -85,6 +85,10 @@ class OnnxEngine:
         self._encoder = _session(folder / ENCODER, self.description)
         self._step = _session(folder / STEP, self.description)
 
+    def slice_to_rgb(self) -> None:
+        if self.config.vit is not None:
+            raise InputError("exported graphs keep their projection: hide alpha with the weights")
+
     def encode(self, pixels: FloatArray, prior: FloatArray | None = None) -> FloatArray:
         asked = {"pixels": pixels} if prior is None else {"pixels": pixels, "prior": prior}
         features: FloatArray = self._encoder.run(None, asked)[0]

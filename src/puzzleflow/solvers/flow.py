@@ -12,7 +12,7 @@ import numpy as np
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
-from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.core.types import ByteArray, FloatArray, IntArray
 from puzzleflow.models.checkpoint import solver_weights
 from puzzleflow.models.flow_engine import open_engine
 from puzzleflow.models.flow_sampler import FlowStep, SamplerConfig, refine, vote
@@ -29,6 +29,8 @@ class FlowSolver:
              or a folder that ``puzzleflow export`` wrote, which runs in ONNX Runtime
     steps    S; assign "greedy" (paper) or "hungarian"; clock "paper" or "before"
     starts   random layouts refined side by side; more than one votes
+    device   cpu, cuda, mps or auto; exported graphs run on the processor
+    alpha    False hides the shape of pieces, as the paper's slicing to RGB does
     """
 
     name = "flow"
@@ -41,11 +43,16 @@ class FlowSolver:
         assign: str = "greedy",
         clock: str = "paper",
         starts: Annotated[int, Within(1)] = 1,
+        alpha: bool = True,
+        device: str = "cpu",
     ) -> None:
         self.sampler = SamplerConfig(steps=steps, assign=assign, clock=clock)
         self.starts = starts
         self.weights = solver_weights(self.name, self.bundled) if weights is None else Path(weights)
-        self.engine = open_engine(self.weights)
+        self.engine = open_engine(self.weights, device)
+        self.alpha = alpha
+        if not alpha:
+            self.engine.slice_to_rgb()
 
     def prepare(self, puzzle: Puzzle) -> FlowSession:
         config, grid = self.engine.config, puzzle.closed_grid
@@ -54,8 +61,9 @@ class FlowSolver:
         except InputError as error:
             raise CannotSolve(str(error)) from error
         began = time.perf_counter()
-        pixels = to_tensor(puzzle.pieces, config.piece_px).numpy()
-        prior = seam_prior(puzzle.pieces)[None] if config.relates else None
+        pieces = puzzle.pieces if self.alpha else without_shape(puzzle.pieces)
+        pixels = to_tensor(pieces, config.piece_px).numpy()
+        prior = seam_prior(pieces)[None] if config.relates else None
         features = self.engine.encode(pixels[None], prior)[0]  # (N, D)
 
         def step(x_t: IntArray, t: float) -> FloatArray:
@@ -76,6 +84,16 @@ class FlowSeamsSolver(FlowSolver):
 
     name = "flow-seams"
     bundled = "flow_seams.safetensors"
+
+
+def without_shape(pieces: ByteArray) -> ByteArray:
+    """Pieces (N, H, W, 4) of which all is material: squares, black where there was nothing.
+
+    Colours are then compared along the border of that square.
+    """
+    squares = np.where(pieces[..., 3:] > 0, pieces, 0).astype(np.uint8)
+    squares[..., 3] = 255
+    return squares
 
 
 class FlowSession:

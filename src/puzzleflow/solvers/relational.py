@@ -33,10 +33,15 @@ class RelationalSolver:
 
     name = "relational"
 
-    def __init__(self, weights: str | Path | None = None, decode: str = "layout") -> None:
+    def __init__(
+        self, weights: str | Path | None = None, decode: str = "layout", device: str = "cpu"
+    ) -> None:
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
         self.network, config = load_network(
-            self.weights, lambda sizes: RelationalNet(RelationalConfig.from_dict(sizes)), self.name
+            self.weights,
+            lambda sizes: RelationalNet(RelationalConfig.from_dict(sizes)),
+            self.name,
+            device=device,
         )
         with naming(self.weights):
             self.fitted: dict[str, dict[str, dict[str, float]]] = check_fitted(

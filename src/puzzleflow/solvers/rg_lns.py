@@ -72,12 +72,16 @@ class RgLnsSolver:
         max_rank: Annotated[int, Within(1)] = 3,
         min_pieces: Annotated[int, Within(1)] = 4,
         beam_width: Annotated[int, Within(1)] = 4,
+        device: str = "cpu",
     ) -> None:
         if start not in STARTS:
             raise UnknownName("start", start, STARTS)
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
         self.network, _ = load_network(
-            self.weights, lambda sizes: EdgeEmbedding(EdgeConfig.from_dict(sizes)), "edges"
+            self.weights,
+            lambda sizes: EdgeEmbedding(EdgeConfig.from_dict(sizes)),
+            "edges",
+            device=device,
         )
         self.start = start
         self.neighbourhood = Neighbourhood(max_rank, min_pieces, beam_width)

@@ -74,7 +74,8 @@ class FolderSource(PuzzleSource):
             grid = self._asked_grid or Grid.square(len(names))
             return SavedLayout(np.full(len(names), UNPLACED), grid, names)
         except NotAGrid as error:
-            raise NotAGrid(f"{folder}: {error}; say which grid, for example 2x3") from error
+            fits = [str(each) for each in Grid.factorisations(len(names))[:4:2]]
+            raise NotAGrid(f"{folder}: {error}; say which grid: {' or '.join(fits)}") from error
 
     def _truth(self, index: int) -> IntArray | None:
         layout = self._layouts(index)

@@ -1,22 +1,37 @@
-"""What a run writes down: log.jsonl always, TensorBoard events where that is installed."""
+"""What a run writes down: log.jsonl always, TensorBoard events where that is installed.
+
+Further loggers are those of Fabric: W&B, CSV, MLflow or one's own, by name.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from puzzleflow.files import writing
+from puzzleflow.registry import Registry, parse_call
 
+LOGGERS = Registry(
+    what="logger",
+    group="puzzleflow.loggers",
+    files=True,
+    builtin={
+        "csv": "lightning_fabric.loggers:CSVLogger",
+        "wandb": "wandb.integration.lightning.fabric:WandbLogger",
+    },
+)
 LOG = "log.jsonl"
 
 
 class RunLog:
     """Rows of figures, from ``step`` on."""
 
-    def __init__(self, folder: Path, step: int) -> None:
+    def __init__(self, folder: Path, step: int, loggers: Sequence[Any] = ()) -> None:
         self.path = folder / LOG
+        self.loggers = loggers
         self._events: Any = None
         try:
             from torch.utils.tensorboard import SummaryWriter
@@ -29,13 +44,24 @@ class RunLog:
         """One row, which says its step."""
         with writing(self.path), self.path.open("a") as log:
             log.write(json.dumps(row) + "\n")
-        for name, value in _flat(row) if self._events else ():
+        figures = dict(_flat(row))
+        for name, value in figures.items() if self._events else ():
             self._events.add_scalar(name, value, row["step"])
+        for logger in self.loggers:
+            logger.log_metrics(figures, step=row["step"])
 
     def close(self) -> None:
         """Let go of the files."""
         if self._events:
             self._events.close()
+        for logger in self.loggers:
+            logger.finalize("success")
+
+
+def load_loggers(texts: Sequence[str]) -> list[Any]:
+    """``name:option=value+...`` → loggers, for example ``csv:root_dir=logs``."""
+    calls = [parse_call(text, "logger") for text in texts]
+    return [LOGGERS.build(name, **options) for name, options in calls]
 
 
 def validations(folder: Path) -> list[dict[str, Any]]:

@@ -254,7 +254,9 @@ class Trainer(Generic[BatchT]):
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         torch.set_rng_state(self._rng)
-        log = RunLog(self.folder, self.step) if self.fabric.is_global_zero else None
+        log = None
+        if self.fabric.is_global_zero:
+            log = RunLog(self.folder, self.step, self.fabric.loggers)
         begun = started = time.monotonic()
         try:
             with interruptions() as asked:

@@ -22,12 +22,14 @@ PLAIN_STEPS, PLAIN_S = 50, 30.0  # a line after so many steps or seconds, withou
 DRAWING_S = 5.0
 
 
-def drawing_progress() -> Callable[[str, int, int], None]:
+def drawing_progress(quiet: bool = False) -> Callable[[str, int, int], None]:
     """A callback (what, done, total) that prints a line on stderr every few seconds."""
     shown = time.monotonic()
 
     def show(what: str, done: int, total: int) -> None:
         nonlocal shown
+        if quiet:
+            return
         if done == total or time.monotonic() - shown >= DRAWING_S:
             shown = time.monotonic()
             print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
@@ -36,12 +38,14 @@ def drawing_progress() -> Callable[[str, int, int], None]:
 
 
 @contextmanager
-def training_progress(first: int, last: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+def training_progress(
+    first: int, last: int, quiet: bool = False
+) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Yields a callback for one log row per step; validations are printed above the bar.
 
     Without a terminal a line is printed now and then instead.
     """
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=quiet)
     with Progress(
         TextColumn("step"),
         MofNCompleteColumn(),

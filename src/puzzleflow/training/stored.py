@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,14 @@ import torch
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.splits import SPLITS
+from puzzleflow.core.types import ByteArray
 from puzzleflow.formats.open import FORMATS, LAST, open_puzzles
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.seam_prior import seam_prior
+from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.stream import Batch, NumberedBatches
 
@@ -36,6 +40,27 @@ def open_split(path: Path, split: str) -> PuzzleSource:
     """Stored puzzles; the piece that a protocol gives away is shuffled like the others."""
     source = open_puzzles(path, split=split)
     return source.with_centre_free() if source.kind == "jpwleg" else source
+
+
+def store_puzzles(folder: Path, batches: Sequence[Batch]) -> None:
+    """Write the puzzles of batches of one grid as a GAP folder, whole or not at all."""
+    grid, px = batches[0].grid, batches[0].pieces.shape[-1]
+    puzzles = (
+        Puzzle(_straight(pieces.permute(0, 2, 3, 1).numpy()), grid, truth.numpy())
+        for batch in batches
+        for pieces, truth in zip(batch.pieces, batch.position_of, strict=True)
+    )
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # a killed run's
+    write_gap_split(part, puzzles, sum(map(len, batches)), grid, px)
+    part.rename(folder)
+
+
+def _straight(pieces: ByteArray) -> ByteArray:
+    """(N, H, W, 4) colours that are multiplied by alpha no longer."""
+    alpha = pieces[..., 3:].astype(np.float32)
+    colours = np.rint(255 * pieces[..., :3] / np.maximum(alpha, 1)).clip(0, 255)
+    return np.concatenate([colours, alpha], axis=-1).astype(np.uint8)
 
 
 class StoredBatches(NumberedBatches):

@@ -199,7 +199,7 @@ def save_trained(
         "network": described_config(getattr(network, "config", None)),
         "validation": trainable.evaluate(network, held_out) if held_out else {},
         "puzzles_seen": trainer.puzzles_seen,
-        "training_minutes": round(trainer.seconds / 60),
+        "training_minutes": round(trainer.seconds / 60, 1),
     }
     trainable.save(network, trainer.folder / f"{trainable.name}.safetensors", described)
     return described
