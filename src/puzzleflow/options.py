@@ -54,6 +54,7 @@ class Option:
     kinds: tuple[type, ...]
     within: Within
     default: Any  # ``inspect.Parameter.empty`` where a value must be given
+    help: str = ""  # a note of text in ``Annotated``
 
     @property
     def expected(self) -> str:
@@ -104,13 +105,14 @@ def _is_named(parameter: inspect.Parameter) -> bool:
 
 
 def _option(parameter: inspect.Parameter) -> Option:
-    kind, within = parameter.annotation, Within()
+    kind, notes = parameter.annotation, []
     if get_origin(kind) is Annotated:
         kind, *notes = get_args(kind)
-        within = next((note for note in notes if isinstance(note, Within)), within)
+    within = next((note for note in notes if isinstance(note, Within)), Within())
+    told = next((note for note in notes if isinstance(note, str)), "")
     kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     known = kinds if all(isinstance(k, type) and k in _WORDS for k in kinds) else ()
-    return Option(parameter.name, known, within, parameter.default)
+    return Option(parameter.name, known, within, parameter.default, told)
 
 
 def _as(kind: type, value: Any) -> Any:

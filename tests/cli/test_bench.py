@@ -52,6 +52,7 @@ def test_the_command_writes_a_report(data: Path, tmp_path: Path) -> None:
     result = invoke(data, "--solvers", "random", "--out", tmp_path, "--limit", 5)
     assert result.exit_code == 0
     assert "5/5" in result.output
+    assert "result" in result.output  # the last table is no longer called "so far"
     assert "index.html" in result.output
     assert json.loads((tmp_path / "bench.json").read_text())["solvers"][0]["puzzles"] == 5
 

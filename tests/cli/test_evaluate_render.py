@@ -223,3 +223,13 @@ def test_render_says_what_is_wrong_in_one_line(run, tmp_path, arguments, message
     assert message in printed.err
     assert printed.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words", [("evaluate", "--predictions", "@p.npz", "--data", "@test"), ("inspect", "@test")]
+)
+def test_json_on_the_standard_output_is_alone_there(run, words):
+    status, printed = run(*words, "--json", "-")
+    assert status == 0, printed.err
+    assert isinstance(json.loads(printed.out), dict)
+    assert "2x2" in printed.err  # the table, for people

@@ -3,16 +3,19 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from puzzleflow.cli.main import main
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
-from puzzleflow.pictures import read_picture
+from puzzleflow.evaluation.solved_puzzle import frames_of
+from puzzleflow.pictures import read_picture, write_picture
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.storage.layout import read_layout
 from puzzleflow.storage.predictions import read_predictions
+from puzzleflow.storage.shuffled import cut
 
 GRID = Grid(2, 2)
 
@@ -25,6 +28,14 @@ def make_puzzle(seed, puzzle_id=""):
     pieces = np.concatenate([cells, np.full_like(cells[..., :1], 255)], axis=-1)
     truth = child_rng(seed, "solve").permutation(4)
     return Puzzle(pieces[truth], GRID, truth, puzzle_id=puzzle_id)
+
+
+def noise_puzzle(grid):
+    """Random blocks, cut into pieces of any grid, in their order."""
+    blocks = np.random.default_rng(0).integers(0, 256, (4 * grid.rows, 4 * grid.cols, 4), np.uint8)
+    blocks[..., 3] = 255
+    picture = blocks.repeat(4, axis=0).repeat(4, axis=1)
+    return Puzzle(cut(picture, grid, ""), grid, np.arange(grid.num_pieces))
 
 
 @pytest.fixture
@@ -143,3 +154,88 @@ def test_mistakes_are_told_in_one_line(run, data, tmp_path, arguments, message):
     assert status == 2
     assert message in told
     assert not (tmp_path / "out").exists()
+
+
+def test_trace_of_a_solver_without_steps_lays_the_surest_first(run, data, tmp_path):
+    from PIL import Image
+
+    out = tmp_path / "out"
+    assert run(data, "--solver", "random", "-o", out, "--trace", "--gif", "--index", 0)[0] == 0
+    (path,) = out.glob("*.trace.gif")
+    with Image.open(path) as image:
+        assert image.n_frames == 5  # nothing, then piece after piece
+
+
+def test_frames_follow_confidence() -> None:
+    puzzle = make_puzzle(1)
+    solution = Solution(np.arange(4), "x", confidence=np.array([0.1, 0.9, 0.5, 0.7]))
+    frames = frames_of(puzzle, solution)
+    px = puzzle.piece_px[0]
+    cells = [frame[:px, px:] for frame in frames]  # of the surest piece, position 1
+    assert not np.array_equal(cells[0], cells[1])
+    assert all(np.array_equal(cell, cells[1]) for cell in cells[1:])
+    last = [frame[:px, :px] for frame in frames]
+    assert np.array_equal(last[0], last[3])
+    assert not np.array_equal(last[3], last[4])
+
+
+def test_a_shuffled_picture_is_a_puzzle(run, tmp_path):
+    rng = np.random.default_rng(0)
+    small = rng.integers(0, 256, (6, 9, 3))
+    whole = ndimage.zoom(small.astype(float), (16, 16, 1), order=1).clip(0, 255).astype(np.uint8)
+    pieces = whole.reshape(2, 48, 3, 48, 3).swapaxes(1, 2).reshape(6, 48, 48, 3)
+    shuffled = pieces[[3, 0, 5, 1, 4, 2]].reshape(2, 3, 48, 48, 3).swapaxes(1, 2)
+    write_picture(tmp_path / "shuffled.png", shuffled.reshape(96, 144, 3))
+    for extra in ([], ["--piece-px", 48], ["--grid", "2x3"]):
+        out = tmp_path / f"out{len(extra)}{extra[:1]}"
+        assert run(tmp_path / "shuffled.png", "--solver", "greedy", "-o", out, *extra)[0] == 0
+        saved = read_layout(next(out.glob("*.layout.json")))
+        assert (saved.grid, saved.position_of.tolist()) == (Grid(2, 3), [3, 0, 5, 1, 4, 2])
+    status, _, error = run(tmp_path / "shuffled.png", "--piece-px", 50, "-o", tmp_path / "no")
+    assert status == 2
+    assert "144x96 pixels are no whole pieces of 50 px" in error
+
+
+def test_a_folder_of_folders_is_solved_one_by_one(run, tmp_path):
+    for number, grid in enumerate((Grid(2, 2), Grid(3, 3))):
+        write_folder(tmp_path / "many" / f"puzzle{number}", noise_puzzle(grid))
+        (tmp_path / "many" / f"puzzle{number}" / "layout.json").unlink()
+    out = tmp_path / "out"
+    status, printed, error = run(tmp_path / "many", "--solver", "greedy", "-o", out)
+    assert status == 0, error
+    assert printed.count("1 solved by greedy") == 2
+    names = [path.name for path in sorted(out.glob("*.layout.json"))]
+    assert names == ["00000_puzzle0.layout.json", "00001_puzzle1.layout.json"]
+
+
+def test_one_picture_is_no_puzzle(run, tmp_path):
+    write_picture(tmp_path / "one" / "preview.png", np.full((40, 40, 3), 90, np.uint8))
+    status, _, error = run(tmp_path / "one", "--solver", "greedy", "-o", tmp_path / "out")
+    assert status == 2
+    assert "one picture is no puzzle" in error
+
+
+@pytest.mark.parametrize("grid", ["1x6", "2x3"])
+def test_a_grid_unlike_those_trained_is_said(run, tmp_path, grid):
+    write_folder(tmp_path / "pieces", noise_puzzle(Grid.parse(grid)))
+    solver = ["--solver", "rg-lns", "--threads", 1]
+    status, _, error = run(tmp_path / "pieces", *solver, "--grid", grid, "-o", tmp_path / "out")
+    assert status == 0
+    assert ("less than twice as long as wide" in error) == (grid == "1x6")
+
+
+def test_a_device_that_is_not_there(run, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    words = ["--index", 0, "-o", tmp_path / "out", "--device"]
+    status, _, error = run(data, "--solver", "flow", *words, "cuda")
+    assert (status, "no device 'cuda'" in error) == (2, True)
+    status, _, error = run(data, "--solver", "greedy", *words, "cpu")
+    assert (status, "has no network" in error) == (2, True)
+
+
+def test_grids_are_suggested_where_pieces_fill_no_square(run, tmp_path):
+    write_folder(tmp_path / "pieces", noise_puzzle(Grid(4, 6)))
+    (tmp_path / "pieces" / "layout.json").unlink()
+    status, _, error = run(tmp_path / "pieces", "--solver", "greedy", "-o", tmp_path / "out")
+    assert status == 2
+    assert "24 pieces fill no square grid; say which grid: 4x6 or 3x8" in error

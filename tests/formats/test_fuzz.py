@@ -42,7 +42,8 @@ CASES: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
 
 
 def test_every_format_of_ours_is_damaged_here():
-    assert {name for name, _ in SAMPLES.values()} == set(FORMATS.builtin)
+    one_file = {"shuffled"}  # damaged in tests/storage/test_shuffled.py
+    assert {name for name, _ in SAMPLES.values()} == set(FORMATS.builtin) - one_file
 
 
 def files_below(folder: Path) -> list[Path]:

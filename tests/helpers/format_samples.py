@@ -66,13 +66,6 @@ def build_folder(folder: Path) -> None:
     write_folder(folder, small_puzzle(0, Grid(1, 3), 4))
 
 
-def build_shuffled(path: Path) -> None:
-    """A picture of 2 x 3 pieces, each of one colour of its own."""
-    colours = np.random.default_rng(3).integers(0, 256, (2, 3, 4), dtype=np.uint8)
-    colours[..., 3] = 255
-    write_picture(path, colours.repeat(8, axis=0).repeat(8, axis=1))
-
-
 def build_recipe(folder: Path) -> None:
     """A recipe of three puzzles whose pictures lie beside it."""
     grid, rows = Grid(2, 2), []

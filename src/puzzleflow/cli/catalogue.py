@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,7 +80,7 @@ def _described(registry: Registry, name: str) -> dict[str, Any]:
         option.name: {
             "expects": option.expected or "anything",
             "default": _plain(option.default),
-            "help": helps.get(option.name, ""),
+            "help": option.help or helps.get(option.name, ""),
         }
         for option in options_of(factory).values()
     }
@@ -120,23 +119,15 @@ def _told(file: str) -> str:
 def _about(factory: Any) -> str:
     """The first sentence of its documentation, and what a partial sets."""
     text = (inspect.getdoc(getattr(factory, "func", factory)) or "").partition("\n\n")[0]
-    fixed = ", ".join(f"{key}={value}" for key, value in getattr(factory, "keywords", {}).items())
-    return " ".join(text.split()) + (f" ({fixed})" if fixed else "")
+    fixed = [str(value) for value in getattr(factory, "args", ())]
+    fixed += [f"{key}={value}" for key, value in getattr(factory, "keywords", {}).items()]
+    return " ".join(text.replace("`", "").split()) + (f" ({', '.join(fixed)})" if fixed else "")
 
 
 def _helps(factory: Any) -> dict[str, str]:
-    """``name  what it is`` lines of the documentation, and notes of annotated types."""
+    """``name  what it is`` lines of the documentation."""
     text = inspect.getdoc(getattr(factory, "func", factory)) or ""
-    found = dict(re.findall(r"^(\w+) {2,}(\S.*)$", text, re.MULTILINE))
-    for key, hint in inspect.get_annotations(_class(factory), eval_str=False).items():
-        notes = re.findall(r'"([^"]+)"', hint) if isinstance(hint, str) else []
-        found.setdefault(key, notes[0] if notes else "")
-    return found
-
-
-def _class(factory: Any) -> Callable[..., Any]:
-    plain: Callable[..., Any] = getattr(factory, "func", factory)
-    return plain
+    return dict(re.findall(r"^(\w+) {2,}(\S.*)$", text, re.MULTILINE))
 
 
 def _plain(value: Any) -> Any:

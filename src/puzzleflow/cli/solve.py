@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +13,15 @@ import typer
 from puzzleflow.cli._puzzles import Centre, Protocol
 
 if TYPE_CHECKING:
+    from puzzleflow.cli._open_folder import Asked
+    from puzzleflow.core.grid import Grid
     from puzzleflow.core.puzzle import Puzzle
     from puzzleflow.evaluation.results import Results
     from puzzleflow.evaluation.solved_set import SolvedSet
+    from puzzleflow.evaluation.spec import SolverSpec
+    from puzzleflow.storage.source import PuzzleSource
+
+LONG = 2  # so many times as long as wide: longer grids than any network was trained on
 
 
 def register(app: typer.Typer) -> None:
@@ -56,7 +63,22 @@ def solve(
     pictures: Annotated[
         bool, typer.Option("--pictures", help="Also write the files of every puzzle of a set.")
     ] = False,
-    trace: Annotated[bool, typer.Option("--trace", help="Also write how it came about.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Also write how it came about, as an animation.")
+    ] = False,
+    gif: Annotated[bool, typer.Option("--gif", help="With --trace: GIF instead of WebP.")] = False,
+    piece_px: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Side of the pieces of one shuffled picture; guessed if not given."
+        ),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Of the solver's network: cpu, cuda, mps or auto.")
+    ] = None,
+    threads: Annotated[
+        int, typer.Option(min=0, help="Threads of PyTorch in a process (0: one in each worker).")
+    ] = 0,
     workers: Annotated[int, typer.Option(help="Processes; -1 takes every core.")] = -1,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget the solutions already in --out.")
@@ -68,61 +90,125 @@ def solve(
     confidence, alternatives and energy of every puzzle; stopped at any moment, the same
     command goes on where it was. A folder of pieces, a puzzle chosen with --index, and every
     puzzle with --pictures give NAME.layout.json, NAME.png, NAME.confidence.png (blue = sure,
-    orange = unsure) and NAME.confidence.json; with --trace NAME.trace.webp where the solver
-    tells its steps.
+    orange = unsure) and NAME.confidence.json; with --trace NAME.trace.webp: the steps that the
+    solver tells, or its pieces laid one by one, the surest first.
+
+    A picture of shuffled square pieces is a puzzle, too; a folder of folders of pieces is
+    several, solved one by one.
 
     Without --grid the grid of a folder is looked for; where the number of pieces makes no
     grid less than twice as long as wide, up to two may be missing. The answer tells the
     likeliest grids.
     """
-    from puzzleflow.cli._open_folder import Asked, describe_answer, open_puzzle
-    from puzzleflow.core.errors import CannotSolve, InputError
+    from puzzleflow.cli._open_folder import Asked, open_puzzle
+    from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
-    from puzzleflow.evaluation.solved_puzzle import solve_puzzle
     from puzzleflow.evaluation.solved_set import SolvedSet
     from puzzleflow.evaluation.spec import SolverSpec
     from puzzleflow.formats.open import open_puzzles
     from puzzleflow.lock import locked
     from puzzleflow.solvers.registry import DEFAULT_SOLVER
+    from puzzleflow.storage.shuffled import grid_of
 
-    spec = SolverSpec.parse(solver or DEFAULT_SOLVER)
+    asked_spec = SolverSpec.parse(solver or DEFAULT_SOLVER)
+    spec = asked_spec.on(device)
+    if device is not None and spec == asked_spec:
+        raise InputError(f"solver {spec.name!r} has no network to put on a device")
     shape = Grid.parse(grid) if grid not in (None, "auto") else None
+    if piece_px is not None:
+        if shape is not None or not path.is_file():
+            raise InputError("--piece-px speaks of one shuffled picture, without --grid")
+        shape = grid_of(path, piece_px)
+    animation = None if not trace else ".gif" if gif else ".webp"
     free = centre is Protocol.FREE
     with open_puzzles(path, split=split, grid=shape, centre_free=free) as source:
         asked = Asked(shape, grid == "auto", turned, allow_missing, allow_foreign)
         puzzle = open_puzzle(source, index or 0, asked)
-        if puzzle is None and index is None and not (source.kind == "folder" and len(source) == 1):
+        alone = source.kind in ("folder", "shuffled") and len(source) == 1
+        if puzzle is None and index is None and not alone:
             if pin:
                 raise InputError("--pin speaks of one puzzle: choose it with --index")
             wanted = SolvedSet(
-                source, spec, out, seed, limit, alternatives, pictures or trace, trace
-            )
+                source, spec, out, seed, limit, alternatives,
+                pictures or trace, animation, threads or 1,
+            )  # fmt: skip
+            _warn_unlike(source.grid, spec)
             _solve_set(wanted, workers, fresh=fresh)
             return
-        number = index or 0
-        if number >= len(source):
-            raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {number}")
-        pinned = {} if puzzle is not None else source.pins(number)
-        puzzle = source[number] if puzzle is None else puzzle
-        pinned = {**pinned, **parse_pins(pin or (), puzzle)}
+        if (index or 0) >= len(source):
+            raise InputError(f"{path} holds {len(source)} puzzles: no puzzle {index}")
+        if threads:
+            import torch
+
+            torch.set_num_threads(threads)
+        numbers = range(len(source))[:limit] if index is None else [index]
+        if pin and len(numbers) > 1:
+            raise InputError("--pin speaks of one puzzle: choose it with --index")
         with locked(out):
-            try:
-                solution, results = solve_puzzle(
-                    out, number, puzzle, spec, pinned,
-                    seed=seed, alternatives=alternatives, trace=trace,
+            for number in numbers:
+                _solve_one(
+                    source, number, asked, spec, out, pin or (),
+                    seed=seed, alternatives=alternatives, animation=animation,
                 )  # fmt: skip
-            except CannotSolve:
-                if asked.is_open or puzzle.known_grid is not None:
-                    raise
-                solution, results = solve_puzzle(  # one of closed puzzles: on a square, as ever
-                    out, number, source[number], spec, pinned,
-                    seed=seed, alternatives=alternatives, trace=trace,
-                )  # fmt: skip
+
+
+def _solve_one(
+    source: PuzzleSource,
+    number: int,
+    asked: Asked,
+    spec: SolverSpec,
+    out: Path,
+    pin: Sequence[str],
+    *,
+    seed: int,
+    alternatives: int,
+    animation: str | None,
+) -> None:
+    """One puzzle of a source with files of its own; the grid of a bare folder is looked for."""
+    from functools import partial
+
+    from puzzleflow.cli._open_folder import describe_answer, open_puzzle
+    from puzzleflow.core.errors import CannotSolve, InputError
+    from puzzleflow.evaluation.solved_puzzle import solve_puzzle
+
+    opened = open_puzzle(source, number, asked)
+    puzzle = source[number] if opened is None else opened
+    if puzzle.num_pieces == 1 and opened is not None:
+        raise InputError(
+            f"{source.path}: one picture is no puzzle; expected one picture a piece, a shuffled "
+            "picture given as a file, or what `segment` makes of a photograph"
+        )
+    pinned = {} if opened is not None else source.pins(number)
+    pinned = {**pinned, **parse_pins(pin, puzzle)}
+    answer = partial(solve_puzzle, seed=seed, alternatives=alternatives, animation=animation)
+    try:
+        solution, results = answer(out, number, puzzle, spec, pinned)
+    except CannotSolve:
+        if asked.is_open or puzzle.known_grid is not None:
+            raise
+        # a solver of closed puzzles: on a square, as ever
+        solution, results = answer(out, number, source[number], spec, pinned)
     print(f"1 solved by {spec.label} in {solution.seconds:.2f} s, written to {out}")
     if solution.grid is not None:
         print(describe_answer(solution))
+    if solution.confidence is not None:
+        _warn_unlike(solution.grid or puzzle.known_grid, spec)
     if results is not None:
         _print_scores(results)
+
+
+def _warn_unlike(grid: Grid | None, spec: SolverSpec) -> None:
+    """Say where the confidence of a trained solver has not been measured."""
+    from puzzleflow.options import options_of
+    from puzzleflow.solvers.registry import SOLVERS
+
+    trained = "weights" in options_of(SOLVERS.load(spec.name))
+    if trained and grid is not None and max(grid.shape) >= LONG * min(grid.shape):
+        print(
+            f"warning: {spec.name} was trained on grids less than twice as long as wide, not on "
+            f"{grid}: its confidence may be too high",
+            file=sys.stderr,
+        )
 
 
 def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:

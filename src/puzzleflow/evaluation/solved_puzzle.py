@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.canvas import RIGHT, WRONG, board, composite, lay, lay_layout, outline
+from puzzleflow.core.canvas import (
+    RIGHT,
+    UNPLACED,
+    WRONG,
+    board,
+    composite,
+    lay,
+    lay_layout,
+    outline,
+)
 from puzzleflow.core.open_facts import OpenFacts
-from puzzleflow.core.puzzle import Layout, Puzzle, Solution
+from puzzleflow.core.puzzle import Layout, Puzzle, Solution, turned_pieces
 from puzzleflow.core.records import to_json
 from puzzleflow.core.rng import child_seed
-from puzzleflow.core.types import ByteArray, FloatArray
+from puzzleflow.core.types import ByteArray, FloatArray, IntArray
 from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.results import Results, Truth, score_records
 from puzzleflow.evaluation.spec import SolverSpec
@@ -47,7 +56,7 @@ def solve_puzzle(
     *,
     seed: int = 0,
     alternatives: int = 0,
-    trace: bool = False,
+    animation: str | None = None,
 ) -> tuple[Solution, Results | None]:
     """Solve puzzle ``number`` of a source and write its files; scores where the truth is known."""
     session = spec.load().prepare(seen(puzzle))
@@ -55,7 +64,7 @@ def solve_puzzle(
         seed=child_seed(seed, number), pinned=pinned, num_alternatives=alternatives
     )
     solution = checked(answer, puzzle)
-    write_solution(out, number, puzzle, solution, frozenset(pinned), trace=trace)
+    write_solution(out, number, puzzle, solution, frozenset(pinned), animation=animation)
     if puzzle.truth is None:
         return solution, None
     truth = Truth(puzzle.truth, puzzle.grid, puzzle.conditions, puzzle.true_turns)
@@ -71,22 +80,42 @@ def write_solution(
     solution: Solution,
     pinned: frozenset[int],
     *,
-    trace: bool,
+    animation: str | None = None,
 ) -> None:
-    """Write the files of puzzle ``number`` into the folder ``out``."""
+    """Write the files of puzzle ``number`` into the folder ``out``.
+
+    animation  the suffix of a file that shows how the layout came about, or None
+    """
     stem = file_stem(puzzle.puzzle_id, number)
     write_picture(out / f"{stem}.png", lay_layout(puzzle.pieces, _layout(puzzle, solution)))
     if solution.confidence is not None:
         write_picture(out / f"{stem}.confidence.png", confidence_picture(puzzle, solution))
     write_json(out / f"{stem}.confidence.json", confidence_record(solution))
-    if trace and solution.trace is not None and len(solution.trace) > 1:
-        every = -(-len(solution.trace) // MAX_FRAMES)
-        steps = [*solution.trace[:-1:every], solution.trace[-1]]
-        grid = solution.grid or puzzle.grid
-        frames = [composite(lay(puzzle.pieces, step, grid)) for step in steps]
-        write_animation(out / f"{stem}.trace.webp", frames)
+    if animation:
+        write_animation(out / f"{stem}.trace{animation}", frames_of(puzzle, solution))
     layout = SavedLayout.of(puzzle, solution, pinned)
     write_layout(layout_path(out, puzzle.puzzle_id, number), layout)
+
+
+def frames_of(puzzle: Puzzle, solution: Solution) -> list[ByteArray]:
+    """The layout after every step that the solver tells, or pieces laid one by one.
+
+    Without steps the surest piece comes first, or the first one where nothing is sure.
+    """
+    grid, pieces = solution.grid or puzzle.grid, puzzle.pieces
+    steps: Sequence[IntArray] = () if solution.trace is None else tuple(solution.trace)
+    if len(steps) < 2:
+        order = np.arange(puzzle.num_pieces)
+        if solution.confidence is not None:
+            order = np.argsort(-solution.confidence, kind="stable")
+        rank = np.argsort(order)  # (N,) when each piece is laid
+        counts = range(puzzle.num_pieces + 1)
+        steps = [np.where(rank < count, solution.position_of, UNPLACED) for count in counts]
+    if solution.turns is not None:
+        pieces = turned_pieces(pieces, solution.turns)
+    every = -(-len(steps) // MAX_FRAMES)
+    shown = [*steps[:-1:every], steps[-1]]
+    return [composite(lay(pieces, step, grid)) for step in shown]
 
 
 def confidence_picture(puzzle: Puzzle, solution: Solution) -> ByteArray:

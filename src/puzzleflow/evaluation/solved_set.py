@@ -51,7 +51,8 @@ class SolvedSet:
     """Which puzzles, which solver, which seed, and the folder of the results.
 
     alternatives  whole layouts to list for each puzzle
-    pictures      also write the files of every puzzle; with ``trace`` how it came about
+    pictures      also write the files of every puzzle
+    animation     ".webp" or ".gif": also how each came about
     """
 
     source: PuzzleSource
@@ -61,7 +62,7 @@ class SolvedSet:
     limit: int | None = None
     alternatives: int = 0
     pictures: bool = False
-    trace: bool = False
+    animation: str | None = None
     threads: int = 1
 
     @property
@@ -198,7 +199,9 @@ def solve_block(block: Block) -> list[Solved]:
             )
             solution = checked(answer, puzzle)
         if asked.pictures:
-            write_solution(asked.out, index, puzzle, solution, frozenset(pinned), trace=asked.trace)
+            write_solution(
+                asked.out, index, puzzle, solution, frozenset(pinned), animation=asked.animation
+            )
         records.append(Solved.of(index, puzzle, solution))
     return records
 

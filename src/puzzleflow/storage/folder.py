@@ -1,7 +1,8 @@
 """A folder of pictures, one for each piece, with or without a ``layout.json``.
 
 One folder is one puzzle; a folder whose sub-folders hold a ``layout.json``
-each is a set of puzzles; what ``segment`` wrote is the puzzle of its fragments.
+each, or pieces where none does, is a set of puzzles; what ``segment`` wrote is
+the puzzle of its fragments.
 A ``layout.json`` without a solver is the truth; one that a solver wrote tells
 the grid and the order of the pieces, never the truth. Without one,
 fragments are cut out of the pictures as in the workbench.
@@ -221,9 +222,11 @@ def _puzzle_folders(path: Path) -> list[Path]:
     if (path / LAYOUT).is_file() or _pieces(path):
         return [path]
     try:
-        return sorted(folder for folder in path.iterdir() if (folder / LAYOUT).is_file())
+        inside = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
     except OSError:
         return []
+    told = [folder for folder in inside if (folder / LAYOUT).is_file()]
+    return told or [folder for folder in inside if _pieces(folder)]
 
 
 def _conditions(layout: SavedLayout) -> Conditions:

@@ -27,6 +27,12 @@ class ShuffledSource(PuzzleSource):
     kind = "shuffled"
     looks_like = "one picture of shuffled square pieces"
 
+    def __init__(
+        self, path: str | Path, *, split: str | None = None, grid: Grid | None = None
+    ) -> None:
+        super().__init__(path, split=split, grid=grid)
+        self.grid  # noqa: B018  a file that only looks like a picture is refused at once
+
     @classmethod
     def recognise(cls, path: Path) -> bool:
         return path.suffix.lower() in SUFFIXES and path.is_file()

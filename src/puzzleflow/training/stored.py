@@ -14,13 +14,12 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.splits import SPLITS
-from puzzleflow.core.types import ByteArray
 from puzzleflow.formats.open import FORMATS, LAST, open_puzzles
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.storage.source import PuzzleSource
-from puzzleflow.training.stream import Batch, NumberedBatches
+from puzzleflow.training.stream import Batch, NumberedBatches, straight
 
 
 def is_stored(path: Path) -> bool:
@@ -43,10 +42,13 @@ def open_split(path: Path, split: str) -> PuzzleSource:
 
 
 def store_puzzles(folder: Path, batches: Sequence[Batch]) -> None:
-    """Write the puzzles of batches of one grid as a GAP folder, whole or not at all."""
+    """Write the puzzles of batches of one grid as a GAP folder, whole or not at all.
+
+    Pieces become as they are in data sets: a pixel is material or it is not.
+    """
     grid, px = batches[0].grid, batches[0].pieces.shape[-1]
     puzzles = (
-        Puzzle(_straight(pieces.permute(0, 2, 3, 1).numpy()), grid, truth.numpy())
+        Puzzle(straight(pieces.numpy()), grid, truth.numpy())
         for batch in batches
         for pieces, truth in zip(batch.pieces, batch.position_of, strict=True)
     )
@@ -54,13 +56,6 @@ def store_puzzles(folder: Path, batches: Sequence[Batch]) -> None:
     shutil.rmtree(part, ignore_errors=True)  # a killed run's
     write_gap_split(part, puzzles, sum(map(len, batches)), grid, px)
     part.rename(folder)
-
-
-def _straight(pieces: ByteArray) -> ByteArray:
-    """(N, H, W, 4) colours that are multiplied by alpha no longer."""
-    alpha = pieces[..., 3:].astype(np.float32)
-    colours = np.rint(255 * pieces[..., :3] / np.maximum(alpha, 1)).clip(0, 255)
-    return np.concatenate([colours, alpha], axis=-1).astype(np.uint8)
 
 
 class StoredBatches(NumberedBatches):

@@ -257,7 +257,7 @@ class PuzzleStream(NumberedBatches):
         pieces, truths = zip(*puzzles, strict=True)
         prior = None
         if self.config.with_prior:
-            prior = torch.from_numpy(np.stack([seam_prior(_straight(p)) for p in pieces]))
+            prior = torch.from_numpy(np.stack([seam_prior(straight(p)) for p in pieces]))
         return Batch(
             torch.from_numpy(np.stack(pieces)),
             torch.from_numpy(np.stack(truths)),
@@ -302,7 +302,7 @@ def _moved_inward(alpha: ByteArray, depth: float, rng: np.random.Generator) -> B
     return moved
 
 
-def _straight(pieces: ByteArray) -> ByteArray:
+def straight(pieces: ByteArray) -> ByteArray:
     """(N, 4, px, px) premultiplied with soft alpha → (N, px, px, 4) with binary alpha."""
     alpha = pieces[:, 3:].astype(np.float32)
     solid = alpha > 127
