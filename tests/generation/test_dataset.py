@@ -143,11 +143,13 @@ def test_unreadable_pictures_are_named_and_left_out(
     whole = (images / "0003.png").read_bytes()
     (images / "0003.png").write_bytes(whole[: len(whole) // 2])
     (images / "0007.png").write_text("no picture at all")
+    write_picture(images / "0009.png", np.zeros((5, 40, 3), np.uint8))  # too small to show anything
     statistics = generate_set(images, tmp_path / "out", SMALL, num_workers=2)
-    assert statistics["num_puzzles"] == 10
-    assert [entry["picture"] for entry in statistics["unreadable"]] == ["0003.png", "0007.png"]
+    assert statistics["num_puzzles"] == 9
+    left_out = ["0003.png", "0007.png", "0009.png"]
+    assert [entry["picture"] for entry in statistics["unreadable"]] == left_out
     assert all(entry["problem"] for entry in statistics["unreadable"])
-    assert "`0003.png`, `0007.png`" in (tmp_path / "out" / "README.md").read_text()
+    assert "`0003.png`, `0007.png`, `0009.png`" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_a_limit_is_filled_up_with_further_pictures(

@@ -56,7 +56,7 @@ def test_what_is_no_picture_of_pieces_is_said(tmp_path: Path) -> None:
         ("tiny.png", Grid(5, 5), FormatError, "pieces of 1x1 px; expected 8 or more"),
         ("tiny.png", None, NotAGrid, "cannot be seen"),
         ("plain.png", None, NotAGrid, "cannot be seen"),
-        ("plain.png", Grid(3, 3), NotAGrid, "do not divide into 3x3"),
+        ("plain.png", Grid(3, 3), FormatError, "has no 3x3 equal cells"),
     ):
         with pytest.raises(error, match=text):
             open_puzzles(tmp_path / name, grid=grid)[0]

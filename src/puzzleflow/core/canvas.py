@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, turned_pieces
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
@@ -50,6 +50,18 @@ def lay(pieces: ByteArray, position_of: IntArray, grid: Grid, *, spacing_px: int
         top, left = row * step_y, col * step_x
         canvas[top : top + height, left : left + width] = piece
     return canvas
+
+
+def cells_of(canvas: ByteArray, grid: Grid) -> ByteArray:
+    """(H, W, C) canvas → (N, h, w, C) cells in row-major order."""
+    height, width, channels = canvas.shape
+    if height % grid.rows or width % grid.cols:
+        raise FormatError(f"a canvas of {height}x{width} pixels has no {grid} equal cells")
+    cells = canvas.reshape(
+        grid.rows, height // grid.rows, grid.cols, width // grid.cols, channels
+    )  # (R, h, K, w, C)
+    cells = cells.transpose(0, 2, 1, 3, 4)  # (R, K, h, w, C)
+    return cells.reshape(grid.num_pieces, height // grid.rows, width // grid.cols, channels)
 
 
 def lay_all(

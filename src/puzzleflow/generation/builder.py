@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from puzzleflow.core.assignment import as_permutation
+from puzzleflow.core.canvas import cells_of
 from puzzleflow.core.errors import FormatError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
@@ -30,18 +31,6 @@ def make_canvas(picture: ByteArray, grid: Grid, piece_px: tuple[int, int]) -> By
     """(rows*height, cols*width, 3) uint8: the centred part of ``picture`` at the puzzle's size."""
     height, width = grid.rows * piece_px[0], grid.cols * piece_px[1]
     return resize(centre_crop(picture, height, width), height, width)
-
-
-def cells_of(canvas: ByteArray, grid: Grid) -> ByteArray:
-    """(H, W, C) canvas → (N, h, w, C) cells in row-major order."""
-    height, width, channels = canvas.shape
-    if height % grid.rows or width % grid.cols:
-        raise FormatError(f"a canvas of {height}x{width} pixels has no {grid} equal cells")
-    cells = canvas.reshape(
-        grid.rows, height // grid.rows, grid.cols, width // grid.cols, channels
-    )  # (R, h, K, w, C)
-    cells = cells.transpose(0, 2, 1, 3, 4)  # (R, K, h, w, C)
-    return cells.reshape(grid.num_pieces, height // grid.rows, width // grid.cols, channels)
 
 
 def cut_pieces(canvas: ByteArray, grid: Grid, masks: BoolArray, position_of: IntArray) -> ByteArray:

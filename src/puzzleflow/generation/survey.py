@@ -19,6 +19,7 @@ from puzzleflow.journal import Journal
 from puzzleflow.parallel import bounded_map
 from puzzleflow.pictures import read_picture
 
+LEAST_PX = 8  # a smaller picture shows nothing
 _BLOCK = 64
 _ENOUGH_PX = 128  # of a JPEG, to know what it shows
 
@@ -54,6 +55,9 @@ def survey_picture(folder: Path, picture: str) -> Surveyed:
             width, height = image.size
     except (OSError, PuzzleFlowError, MemoryError) as error:
         return Surveyed(picture, problem=_reason(error))
+    if min(width, height) < LEAST_PX:
+        size = f"{width}x{height} pixels; expected {LEAST_PX} or more a side"
+        return Surveyed(picture, problem=size)
     seen = signature(pixels)
     return Surveyed(
         picture,

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import FormatError, NotAGrid
+from puzzleflow.core.canvas import cells_of
+from puzzleflow.core.errors import FormatError, NotAGrid, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
@@ -77,11 +78,8 @@ def grid_of(path: Path, piece_px: int) -> Grid:
 
 def cut(picture: ByteArray, grid: Grid, name: str) -> ByteArray:
     """(N, h, w, 4) the cells of a picture, row by row."""
-    height, width = picture.shape[:2]
-    if height % grid.rows or width % grid.cols:
-        raise NotAGrid(f"{name}: {width}x{height} pixels do not divide into {grid} equal pieces")
-    rows = picture.reshape(grid.rows, height // grid.rows, grid.cols, width // grid.cols, 4)
-    pieces = rows.swapaxes(1, 2).reshape(grid.num_pieces, *rows.shape[1:4:2], 4)
+    with naming(name):
+        pieces = cells_of(picture, grid)
     if min(pieces.shape[1:3]) < LEAST_PX:
         raise FormatError(
             f"{name}: pieces of {pieces.shape[2]}x{pieces.shape[1]} px; expected {LEAST_PX} or more"
