@@ -15,17 +15,17 @@ from puzzleflow.core.errors import InputError, UnknownName
 
 
 def test_solvers_tell_options_and_weights() -> None:
-    told = json.loads(run("solvers", "flow", "--json"))["flow"]
+    told = json.loads(run("solvers", "flow-seams", "--json"))["flow-seams"]
     assert told["options"]["steps"] == {
         "expects": "a whole number from 1",
         "default": 20,
         "help": 'S; assign "greedy" (paper) or "hungarian"; clock "paper" or "before"',
     }
-    assert told["weights"].startswith("flow.safetensors, ")
+    assert told["weights"].startswith("flow_seams.safetensors, ")
     text = run("solvers", "tabu-alpha")
     assert "compatibility=text [alpha]" in text
     assert "(compatibility=alpha)" in text
-    with pytest.raises(UnknownName, match="unknown solver 'nobody'; known: flow"):
+    with pytest.raises(UnknownName, match="unknown solver 'nobody'; known: "):
         run("solvers", "nobody")
 
 

@@ -227,7 +227,7 @@ def test_a_grid_unlike_those_trained_is_said(run, tmp_path, grid):
 def test_a_device_that_is_not_there(run, data, tmp_path, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     words = ["--index", 0, "-o", tmp_path / "out", "--device"]
-    status, _, error = run(data, "--solver", "flow", *words, "cuda")
+    status, _, error = run(data, "--solver", "relational", *words, "cuda")
     assert (status, "no device 'cuda'" in error) == (2, True)
     status, _, error = run(data, "--solver", "greedy", *words, "cpu")
     assert (status, "has no network" in error) == (2, True)

@@ -42,7 +42,9 @@ PiecesPerBatch = Annotated[int, typer.Option(help="Pieces in a batch of fresh on
 Accelerator = Annotated[
     str,
     typer.Option(
-        "--device", "--accelerator", help="cpu, cuda, mps, or auto: a GPU in FP16 where there is one."
+        "--device",
+        "--accelerator",
+        help="cpu, cuda, mps, or auto: a GPU, in FP16, if there is one.",
     ),
 ]
 Threads = Annotated[int, typer.Option(help="Threads of PyTorch (0: as it likes).", min=0)]

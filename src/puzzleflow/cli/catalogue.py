@@ -94,7 +94,7 @@ def _weights(registry: Registry, name: str) -> dict[str, str]:
     except Exception:  # told already
         return {}
     plain = getattr(factory, "func", factory)
-    weights = getattr(sys.modules.get(plain.__module__), "WEIGHTS", None)
+    weights = getattr(plain, "bundled", getattr(sys.modules[plain.__module__], "WEIGHTS", None))
     return {"weights": _told(weights)} if isinstance(weights, str) else {}
 
 
