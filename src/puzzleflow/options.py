@@ -81,7 +81,7 @@ def options_of(factory: Callable[..., Any]) -> dict[str, Option]:
     return {p.name: _option(p) for p in _parameters(factory).parameters.values() if _is_named(p)}
 
 
-def checked_call(what: str, factory: Callable[..., Any], *given: Any, **options: Any) -> Any:
+def checked_call(what: str, factory: Callable[..., Any], /, *given: Any, **options: Any) -> Any:
     """``factory(*given, **options)`` with every value checked; errors begin with ``what``."""
     known = options_of(factory)
     try:

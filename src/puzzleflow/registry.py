@@ -60,7 +60,7 @@ class Registry:
             ) from error
         return found
 
-    def build(self, name: str, *given: Any, **options: Any) -> Any:
+    def build(self, name: str, /, *given: Any, **options: Any) -> Any:
         """What is behind ``name``, called with what is given once that is checked."""
         return checked_call(f"{self.what} {name!r}", self.load(name), *given, **options)
 

@@ -11,30 +11,8 @@ from command_line import run
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.pictures import write_picture
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.training.loop import Trainer
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thirty pictures of plain colour ramps, a few of them in the test split."""
-    folder = tmp_path_factory.mktemp("pictures")
-    y, x = np.mgrid[0:64, 0:64]
-    for index in range(30):
-        ramp = np.stack([4 * x, 4 * y, 8 * index + 0 * x], axis=-1)
-        write_picture(folder / f"{index:02}.png", ramp.astype(np.uint8))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def discs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("masks")
-    y, x = np.mgrid[-64:64, -64:64]
-    for radius in (52, 60):
-        disc = np.where(x**2 + y**2 < radius**2, 255, 0).astype(np.uint8)
-        write_picture(folder / f"{radius}.png", disc)
-    return folder
 
 
 @pytest.fixture

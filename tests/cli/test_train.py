@@ -21,7 +21,6 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.lock import locked
 from puzzleflow.models.checkpoint import load_weights
 from puzzleflow.models.relational import RelationalConfig
-from puzzleflow.pictures import write_picture
 from puzzleflow.solvers.registry import SOLVERS
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.gap_writer import write_gap_split
@@ -37,25 +36,6 @@ TINY = RelationalConfig(
     piece_px=32, widths=(8, 12, 16), blocks=(0, 0, 0), side_hidden=16, side_dim=8, dim=24,
     num_heads=3, num_layers=1,
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thirty ramps of colour, a few of them in each held-out split."""
-    folder = tmp_path_factory.mktemp("pictures")
-    y, x = np.mgrid[0:64, 0:64]
-    for index in range(30):
-        ramp = np.stack([4 * x, 4 * y, 8 * index + 0 * x], axis=-1)
-        write_picture(folder / f"{index:02}.png", ramp.astype(np.uint8))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def discs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("masks")
-    y, x = np.mgrid[-64:64, -64:64]
-    write_picture(folder / "disc.png", np.where(x**2 + y**2 < 58**2, 255, 0).astype(np.uint8))
-    return folder
 
 
 @pytest.fixture

@@ -126,8 +126,11 @@ def _about(factory: Any) -> str:
 
 def _helps(factory: Any) -> dict[str, str]:
     """``name  what it is`` lines of the documentation."""
-    text = inspect.getdoc(getattr(factory, "func", factory)) or ""
-    return dict(re.findall(r"^(\w+) {2,}(\S.*)$", text, re.MULTILINE))
+    plain = getattr(factory, "func", factory)
+    found: dict[str, str] = {}
+    for kind in reversed(getattr(plain, "__mro__", [plain])):
+        found |= re.findall(r"^(\w+) {2,}(\S.*)$", inspect.getdoc(kind) or "", re.MULTILINE)
+    return found
 
 
 def _plain(value: Any) -> Any:
