@@ -18,8 +18,8 @@ from puzzleflow.pictures import SUFFIXES, read_picture
 from puzzleflow.storage.source import PuzzleSource
 
 LEAST_PX = 8  # a smaller piece shows nothing
-NEARLY = 0.85  # of the strongest cuts: the smallest pieces that are cut so clearly
-PLAIN = 1.15  # cuts so little stronger than the rest of the picture are none
+CLEAR = 0.5  # of the clearest cuts: the smallest pieces that are cut so clearly
+PLAIN = 0.15  # cuts that stand out less from the rest of the picture are none
 
 
 class ShuffledSource(PuzzleSource):
@@ -88,10 +88,10 @@ def cut(picture: ByteArray, grid: Grid, name: str) -> ByteArray:
 
 
 def guess_grid(picture: ByteArray, name: str) -> Grid:
-    """The grid of square pieces along whose cuts the picture breaks off most.
+    """The grid of square pieces along whose cuts the picture breaks off.
 
-    Every cut of the true pieces is strong; smaller pieces have weak cuts between them, larger
-    ones are as clear, so the smallest of the clear ones are taken.
+    Nearly every cut of the true pieces is strong. Half of those of smaller pieces are not;
+    those of larger ones are, so the smallest of the clear ones are taken.
     """
     height, width = picture.shape[:2]
     side = gcd(height, width)
@@ -102,11 +102,11 @@ def guess_grid(picture: ByteArray, name: str) -> Grid:
     down = np.abs(np.diff(seen, axis=0)).mean(axis=(1, 2))  # (H - 1)
     usual = float(np.median(np.concatenate([right, down]))) + 1e-6 if sizes else 1.0
     strength = {
-        px: float(np.concatenate([right[px - 1 :: px], down[px - 1 :: px]]).mean()) / usual
+        px: np.quantile(np.concatenate([right[px - 1 :: px], down[px - 1 :: px]]), 0.25) - usual
         for px in sizes
     }
     best = max(strength.values(), default=0.0)
-    if best < PLAIN:
+    if best < PLAIN * usual:
         raise NotAGrid(f"{name}: the size of its pieces cannot be seen; say it, or the grid")
-    px = next(px for px in sizes if strength[px] >= NEARLY * best)
+    px = next(px for px in sizes if strength[px] >= CLEAR * best)
     return Grid(height // px, width // px)
