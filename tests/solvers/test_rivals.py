@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -141,9 +141,13 @@ def test_seams_and_swaps_by_hand() -> None:
     assert right.nonzero().tolist() == [[0, 3], [1, 2]]
     laid = torch.tensor([[1, 2, 0, 3]])
     assert sd2rl._right(laid, truth, grid).tolist() == [4]
-    swapped = sd2rl._swapped(laid, torch.tensor([[0, 3]]))
+    swapped = base.swapped(laid, torch.tensor([[0, 3]]))
     assert swapped.tolist() == [[3, 2, 0, 1]]
     assert sd2rl._right(swapped, truth, grid).tolist() == [0]
+    seams = torch.zeros(1, 2, 4, 4)
+    seams[0, 0, 1, 2] = 9.0  # piece 1 left of piece 2
+    support = sd2rl._support(seams, swapped, grid)[0]  # cells hold 3 2 0 1
+    assert support.round().nonzero().tolist() == [[3, 0, Direction.RIGHT]]
 
 
 def test_deepzzle_finds_the_centre_or_is_told() -> None:
@@ -240,13 +244,27 @@ def test_absurd_sizes_are_refused() -> None:
             replace(small, **change)
 
 
-LEARNT = {"jigsawgan": 300, "sd2rl": 300, "pdn-ga": 250, "puzlm": 250, "puzlm+": 250}
+ROOM = {
+    "dim": 32, "layers": 2, "hidden": 64, "state_dim": 32, "starts": 6, "swaps": 2.0,
+    "population": 48, "generations": 25,
+}  # fmt: skip
+LEARNT = {
+    "jigsawgan": 300,
+    "jigsawgan+": 300,
+    "fcvit+": 300,
+    "sd2rl": 300,
+    "pdn-ga": 250,
+    "puzlm": 250,
+    "puzlm+": 250,
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in RIVALS if n != "fcvit"])  # it cannot see colour
 def test_each_learns_where_colour_tells_the_place(name: str) -> None:
-    config = replace(tiny_config(name), dim=32, layers=2, grids=("3x3",))
+    known = {field.name for field in fields(tiny_config(name))}
+    roomy = {key: value for key, value in ROOM.items() if key in known}
+    config = replace(tiny_config(name), grids=("3x3",), **roomy)
     network = tiny_network(name, config)
     optimizer = torch.optim.AdamW(network.parameters(), lr=4e-3)
     torch.manual_seed(0)

@@ -226,6 +226,16 @@ def pinned_pieces(allowed: BoolArray) -> tuple[IntArray, IntArray]:
     return pieces, allowed[pieces].argmax(axis=1)
 
 
+def any_pairs(piece_at: Tensor) -> Tensor:
+    """(M, 2) two different cells of every layout (M, P), at random."""
+    return torch.rand(piece_at.shape, device=piece_at.device).argsort(dim=1)[:, :2]
+
+
+def swapped(piece_at: Tensor, pairs: Tensor) -> Tensor:
+    """Layouts (M, P) with the cells of ``pairs`` (M, 2) exchanged."""
+    return piece_at.scatter(1, pairs, piece_at.gather(1, pairs.flip(1)))
+
+
 def shuffled_as(pixels: Tensor, position_of: Tensor, wanted: Tensor) -> Tensor:
     """The pieces (B, N, …) in the order in which their truth is ``wanted`` (B, N)."""
     piece_at = position_of.argsort(dim=1)

@@ -24,7 +24,14 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.solvers.base import nearest_allowed
 from puzzleflow.solvers.classical import Found
-from puzzleflow.solvers.rivals.base import Rival, RivalConfig, RivalSolver, any_layout
+from puzzleflow.solvers.rivals.base import (
+    Rival,
+    RivalConfig,
+    RivalSolver,
+    any_layout,
+    any_pairs,
+    swapped,
+)
 from puzzleflow.solvers.rivals.encoder import Pieces
 
 SIZES = (2, 3)  # of puzzlets
@@ -131,8 +138,7 @@ def puzzlets(grid: Grid, size: int) -> Tensor:
 def scrambled(piece_at: Tensor, swaps: int) -> Tensor:
     """Layouts (B, P) after so many random swaps."""
     for _ in range(swaps if piece_at.shape[1] > 1 else 0):
-        pair = torch.rand(piece_at.shape, device=piece_at.device).argsort(dim=1)[:, :2]
-        piece_at = piece_at.scatter(1, pair, piece_at.gather(1, pair.flip(1)))
+        piece_at = swapped(piece_at, any_pairs(piece_at))
     return piece_at
 
 

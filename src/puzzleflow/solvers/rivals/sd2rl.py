@@ -1,10 +1,10 @@
 """SD²RL (Song et al., AAAI 2023): Siamese discriminators score seams, a deep Q-network swaps.
 
 Two networks, one for horizontal and one for vertical seams, say whether two pieces are
-neighbours. The state is a whole layout, seen as the piece and the scores of the four seams of
-every cell; an action swaps two cells, and its reward is the change in right seams. Solving swaps
-by the largest Q from several random layouts and keeps the one whose seams score best.
-Any grid; pinned cells are never swapped.
+neighbours. The state is a whole layout, seen as the piece in every cell and the support that each
+piece has, or would have elsewhere, from the four neighbours; an action swaps two cells, and its
+reward is the change in right seams. Solving swaps by the largest Q from several random layouts and
+keeps the one whose seams score best. Any grid; pinned cells are never swapped.
 """
 
 from __future__ import annotations
@@ -22,13 +22,20 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
 from puzzleflow.solvers.classical import Found
-from puzzleflow.solvers.rivals.base import Rival, RivalConfig, RivalSolver, any_layout, cells
+from puzzleflow.solvers.rivals.base import (
+    Rival,
+    RivalConfig,
+    RivalSolver,
+    any_layout,
+    any_pairs,
+    cells,
+    swapped,
+)
 from puzzleflow.solvers.rivals.encoder import Pieces, transformer
 
 AXES = (Direction.RIGHT, Direction.DOWN)
 DISCOUNT = 0.9
 EXPLORING = 0.5  # share of random actions in training
-FRAME = 0.0  # the score of a side on the frame
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,7 @@ class Sd2rl(Rival):
             nn.Sequential(nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
             for _ in AXES
         )
+        self.gain = nn.Sequential(nn.Linear(16, hidden), nn.ReLU(), nn.Linear(hidden, 1))
         self.state = nn.Linear(dim + 4 + 4, config.state_dim)
         self.layers = transformer(config, dim=config.state_dim)
         self.one = nn.Linear(config.state_dim, config.state_dim)
@@ -82,19 +90,18 @@ class Sd2rl(Rival):
 
     def values(self, vectors: Tensor, seams: Tensor, piece_at: Tensor, grid: Grid) -> Tensor:
         """Layouts piece_at (M, P) → Q of swapping any two cells (M, P, P)."""
-        row = torch.arange(len(piece_at), device=piece_at.device)[:, None]
-        beside = torch.full((*piece_at.shape, 4), FRAME, device=vectors.device)
-        for axis, direction in enumerate(AXES):
-            here, there = torch.from_numpy(grid.neighbours(direction).copy()).to(piece_at).T
-            score = seams[row, axis, piece_at[:, here], piece_at[:, there]].tanh()  # (M, S)
-            beside[:, here, direction] = score
-            beside[:, there, direction.opposite] = score
+        support = _support(seams, piece_at, grid)  # (M, P, P, 4)
+        now = support.diagonal(dim1=1, dim2=2).mT  # (M, P, 4)
+        shape = support.shape
+        moves = [support, support.transpose(1, 2), now[:, :, None].expand(shape),
+                 now[:, None].expand(shape)]  # fmt: skip
+        gain = self.gain(torch.cat(moves, dim=3)).squeeze(3)  # (M, P, P)
         size = torch.tensor(grid.shape, device=vectors.device)
         at = cells(grid).to(vectors) / size
         frame = torch.cat([at, 1 - at - 1 / size], dim=1).expand(len(piece_at), -1, -1)  # (M, P, 4)
-        told = torch.cat([vectors[row, piece_at], beside, frame], dim=2)
-        states = self.layers(self.state(told))  # (M, P, state_dim)
-        value = self.one(states) @ self.other(states).mT / self.config.state_dim**0.5
+        row = torch.arange(len(piece_at), device=piece_at.device)[:, None]
+        states = self.layers(self.state(torch.cat([vectors[row, piece_at], now, frame], dim=2)))
+        value = gain + self.one(states) @ self.other(states).mT / self.config.state_dim**0.5
         return value + value.mT  # type: ignore[no-any-return]
 
     def loss(self, pixels: Tensor, position_of: Tensor, grid: Grid) -> dict[str, Tensor]:
@@ -120,16 +127,15 @@ class Sd2rl(Rival):
         if N < 2:
             return vectors.sum() * 0.0
         for step in range(N):  # each puzzle is scrambled by up to N swaps
-            pair = torch.rand(B, N).argsort(dim=1)[:, :2]
+            pair = any_pairs(piece_at)
             stirred = torch.rand(B) < (row + 1) / B if step else torch.ones(B, dtype=torch.bool)
-            piece_at = torch.where(stirred[:, None], _swapped(piece_at, pair), piece_at)
+            piece_at = torch.where(stirred[:, None], swapped(piece_at, pair), piece_at)
         value = self.values(vectors, seams, piece_at, grid)  # (B, N, N)
         legal = ~torch.eye(N, dtype=torch.bool)
         best = value.detach().masked_fill(~legal, -torch.inf).flatten(1).argmax(dim=1)
         pair = torch.stack([best // N, best % N], dim=1)
-        chance = torch.rand(B, N).argsort(dim=1)[:, :2]
-        pair = torch.where((torch.rand(B) < EXPLORING)[:, None], chance, pair)
-        after = _swapped(piece_at, pair)
+        pair = torch.where((torch.rand(B) < EXPLORING)[:, None], any_pairs(piece_at), pair)
+        after = swapped(piece_at, pair)
         before_right, after_right = (_right(p, position_of, grid) for p in (piece_at, after))
         with torch.no_grad():
             ahead = self.values(vectors, seams, after, grid)
@@ -146,11 +152,10 @@ class Sd2rl(Rival):
         may = torch.from_numpy(allowed.T.copy())  # (P, N) position × piece
         tried: list[set[tuple[int, ...]]] = [set() for _ in range(K)]
         best, best_score = piece_at.clone(), _score(seams, piece_at, grid)
-
         for _ in range(round(self.config.swaps * N)):
             value = self.values(vectors, seams, piece_at, grid)
             moved = may[:, piece_at].permute(1, 0, 2)  # (K, P, Q): what lies at Q may lie at P
-            legal = moved & moved.mT & ~torch.eye(N, dtype=torch.bool)
+            legal = (moved & moved.mT).triu(1)  # each pair once
             if not legal.any():
                 break
             order = value.masked_fill(~legal, -torch.inf).flatten(1)
@@ -159,11 +164,10 @@ class Sd2rl(Rival):
                 for choice in order[k].topk(min(3, N * N)).indices.tolist():
                     if not legal[k].flatten()[choice]:
                         break
-                    swapped = _swapped(
-                        piece_at[k : k + 1], torch.tensor([[choice // N, choice % N]])
-                    )
-                    if tuple(swapped[0].tolist()) not in tried[k]:
-                        piece_at[k] = swapped[0]
+                    pair = torch.tensor([[choice // N, choice % N]])
+                    (then,) = swapped(piece_at[k : k + 1], pair)
+                    if tuple(then.tolist()) not in tried[k]:
+                        piece_at[k] = then
                         break
             score = _score(seams, piece_at, grid)
             better = score > best_score
@@ -172,9 +176,16 @@ class Sd2rl(Rival):
         return Found(invert(found))
 
 
-def _swapped(piece_at: Tensor, pair: Tensor) -> Tensor:
-    """Layouts (M, P) with the cells of ``pair`` (M, 2) exchanged."""
-    return piece_at.scatter(1, pair, piece_at.gather(1, pair.flip(1)))
+def _support(seams: Tensor, piece_at: Tensor, grid: Grid) -> Tensor:
+    """(M, P, P, 4): how the piece of one cell would fit the four neighbours of another."""
+    row = torch.arange(len(piece_at), device=piece_at.device)[:, None, None]
+    support = seams.new_zeros(*piece_at.shape, grid.num_pieces, 4)
+    for axis, direction in enumerate(AXES):
+        here, there = torch.from_numpy(grid.neighbours(direction).copy()).to(piece_at).T
+        fit = seams[:, axis][row, piece_at[:, :, None], piece_at[:, None]].tanh()  # (M, P, P)
+        support[:, :, here, direction] = fit[:, :, there]
+        support[:, :, there, direction.opposite] = fit.mT[:, :, here]
+    return support
 
 
 def _neighbours(position_of: Tensor, grid: Grid, direction: Direction) -> Tensor:
