@@ -4,6 +4,8 @@
 #   RATES="1e-3"   learning rates; of several the best after a short try on validation is taken
 #   MASKS="gap"    as in `puzzleflow train --masks`
 #   CACHE=DIR      of decoded pictures and drawn masks (default: OUT/cache)
+#   TRY=0.4        minutes of a try (default: a fifteenth of MINUTES, at least 0.3)
+#   VALIDATION=100 held-out puzzles
 #   PUZZLEFLOW=... the command, if it is not `puzzleflow`
 # A try measures how fast the machine is, so that the learning rate falls to its end within
 # MINUTES. Killed at any moment, the same command goes on where it was.
@@ -23,7 +25,7 @@ train() {  # NAME FOLDER RATE STEPS MINUTES, then further options
   shift 5
   $command train "$name" --data "$images" --masks "${MASKS:-gap}" --cache "${CACHE:-$out/cache}" \
     --out "$folder" --rate "$rate" --steps "$steps" --minutes "$limit" --workers 0 \
-    --validation-grids 3x3 "$@"
+    --validation-grids 3x3 --num-validation "${VALIDATION:-100}" "$@"
 }
 
 best() {  # FOLDER of tries: the rate with the best score, and the steps that fit into MINUTES
@@ -45,17 +47,17 @@ for name in "$@"; do
   [ -e "$weights" ] && continue
   mkdir -p "$out/$name/tries"
   if [ ! -e "$plan" ]; then
-    try=$(python3 -c "print(max(0.3, $minutes / 15))")
+    try=${TRY:-$(python3 -c "print(max(0.3, $minutes / 15))")}
     for rate in $rates; do
       [ -e "$out/$name/tries/$rate/$name.safetensors" ] ||
-        train "$name" "$out/$name/tries/$rate" "$rate" 100000 "$try" --num-validation 60 \
-          --set warmup=0.0003 --set validate_every=100000
+        train "$name" "$out/$name/tries/$rate" "$rate" 100000 "$try" --set warmup=0.0003 \
+          --set validate_every=100000
     done
     best "$out/$name/tries" >"$plan.part" && mv "$plan.part" "$plan"
   fi
   read -r rate steps <"$plan"
   train "$name" "$out/$name/run" "$rate" "$steps" "$(python3 -c "print(1.4 * $minutes)")" \
-    --num-validation 100 --set validate_every=$((steps / 6 + 1)) --set log_every=25
+    --set validate_every=$((steps / 6 + 1)) --set log_every=25
   size=$(wc -c <"$out/$name/run/$name.safetensors")
   [ "$size" -le 4000000 ] || echo "$name: $size bytes, more than 4 MB" >&2
   cp "$out/$name/run/$name.safetensors" "$weights.part" && mv "$weights.part" "$weights"
