@@ -6,6 +6,7 @@ import io
 import os
 import re
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -27,17 +28,20 @@ FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF")  # whatever the suffix s
 
 def read_picture(
     source: str | Path | bytes,
-    mode: str = "RGB",
+    mode: str | None = "RGB",
     *,
     max_pixels: int = MAX_PIXELS,
     enough_px: int | None = None,
+    keep_pixels: int | None = None,
 ) -> ByteArray:
-    """(H, W, C) uint8 in PIL ``mode`` ("RGB", "RGBA"; "L" gives (H, W)).
+    """(H, W, C) uint8 in PIL ``mode`` ("RGB", "RGBA"; "L" gives (H, W); None: RGBA where the
+    picture has alpha, else RGB).
 
     Turned upright as its EXIF says, first frame of an animation, alpha dropped
     unless the mode has it, 16 bits a channel brought down to 8. A JPEG may be
     decoded at 1/2, 1/4 or 1/8 as long as both sides keep ``enough_px``: much
-    less time and memory, and the file is still read to its end. Errors name the
+    less time and memory, and the file is still read to its end. A picture of more than
+    ``keep_pixels`` is reduced to 1/2, 1/4, … while it is read. Errors name the
     file; those of ``bytes`` leave that to the caller.
     """
     name = "" if isinstance(source, bytes) else f"{source}: "
@@ -48,7 +52,7 @@ def read_picture(
             _opened(source) as stream,
         ):
             warnings.simplefilter("ignore")  # size is checked here, not by a warning
-            with Image.open(stream, formats=FORMATS) as image:
+            with Image.open(stream, formats=known_formats()) as image:
                 if image.width * image.height > max_pixels:
                     raise FormatError(
                         f"{name}{image.width}x{image.height} pixels, "
@@ -58,6 +62,9 @@ def read_picture(
                 decoding *= image.width * image.height
                 if enough_px is not None:
                     image.draft(None, (enough_px, enough_px))
+                mode = mode or ("RGBA" if image.has_transparency_data else "RGB")
+                if keep_pixels is not None and image.width * image.height > keep_pixels:
+                    return _array(_upright(_reduced(image, keep_pixels, name, decoding)), mode)
                 _check_memory(image, mode, name, decoding)
                 image.load()
                 if _is_turned(image):
@@ -67,9 +74,9 @@ def read_picture(
     except FileNotFoundError as error:
         raise InputError(f"{name}no such file") from error
     except Image.DecompressionBombError as error:
-        raise FormatError(f"{name}too many pixels ({error})") from error
+        raise FormatError(f"{name}too many pixels") from error
     except UnidentifiedImageError as error:
-        known = ", ".join(FORMATS)
+        known = ", ".join(known_formats())
         raise FormatError(f"{name}not a readable picture; expected one of {known}") from error
     except PuzzleFlowError:
         raise
@@ -94,6 +101,42 @@ def _opened(source: str | Path | bytes) -> BinaryIO:
         stream.close()
         raise
     return stream
+
+
+def has_heic() -> bool:
+    """Whether HEIC photographs can be read: the package ``pillow-heif`` is installed."""
+    return "HEIF" in known_formats()
+
+
+@cache
+def known_formats() -> tuple[str, ...]:
+    """The formats that are read, HEIF among them where its library is installed."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        return FORMATS
+    register_heif_opener()
+    return (*FORMATS, "HEIF")
+
+
+def _reduced(image: Image.Image, keep_pixels: int, name: str, decoding: int) -> Image.Image:
+    """The picture at 1/2, 1/4, …; a JPEG is decoded so, others are reduced at once."""
+    factor = 2
+    while image.width * image.height > keep_pixels * factor**2:
+        factor *= 2
+    wanted = image.width // factor, image.height // factor
+    draft = image.draft(None, wanted)
+    num_bytes = image.width * image.height * _STORED_BYTES.get(image.mode, 4) + decoding
+    check_bytes(
+        num_bytes + wanted[0] * wanted[1] * 8, f"{name}{image.width:,}x{image.height:,} pixels"
+    )
+    exif = image.getexif()
+    left = factor if draft is None else max(1, round(image.width / wanted[0]))
+    small = image.reduce(left) if left > 1 else image
+    if small is not image:
+        small.info["exif"] = exif.tobytes()
+        image.close()
+    return small
 
 
 def _check_memory(image: Image.Image, mode: str, name: str, besides: int) -> None:

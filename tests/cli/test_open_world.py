@@ -10,7 +10,8 @@ import pytest
 from command_line import run
 from open_reading import told_puzzle
 
-from puzzleflow.cli._open_folder import describe_answer, fits_well
+from puzzleflow.cli._open_folder import describe_answer
+from puzzleflow.core.conditions import fits_well
 from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import InputError, NotAGrid
 from puzzleflow.core.grid import Grid

@@ -28,6 +28,7 @@ BOUNDS = Limits(
     max_total_pixels=900_000,
     max_pieces=30,
     max_workbenches=4,
+    kept_pixels=500_000,
 )
 
 

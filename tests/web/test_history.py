@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Solution
-from puzzleflow.web.history import MAX_STEPS, Arrangement, History
+from puzzleflow.web.history import MAX_STEPS, Answer, Arrangement, History
 
 
 def answer() -> Solution:
@@ -28,7 +28,8 @@ def answer() -> Solution:
 
 
 def board(solution: Solution | None = None) -> Arrangement:
-    return Arrangement(Grid(2, 2), np.arange(4), "solve", answer=solution)
+    told = None if solution is None else Answer(solution, Grid(2, 2), np.zeros(4, np.int64))
+    return Arrangement(Grid(2, 2), np.arange(4), "solve", answer=told)
 
 
 def test_a_piece_and_its_target_change_places() -> None:
@@ -39,27 +40,73 @@ def test_a_piece_and_its_target_change_places() -> None:
 
 
 def test_pinned_pieces_stay_and_say_so() -> None:
-    pinned = board().pin(1, True)
+    pinned = board().pin([1], True)
     assert pinned.pins == {1: 1}
     for piece, position in ((1, 0), (0, 1)):
         with pytest.raises(InputError, match="piece 2 is pinned"):
             pinned.place(piece, position)
     assert pinned.place(0, 3).pins == {1: 1}
-    assert pinned.pin(1, False).pins == {}
+    assert pinned.pin([1], False).pins == {}
     assert board().place(0, 3, pin=True).pins == {0: 3}
     assert board().place(2, 2, pin=True).pins == {2: 2}
-    assert pinned.pin(2, True).unpin_all().pins == {}
+    assert pinned.pin([2], True).unpin_all().pins == {}
 
 
-@pytest.mark.parametrize(("piece", "position"), [(4, 0), (-1, 0), (0, 4), (0, -1)])
+@pytest.mark.parametrize(("piece", "position"), [(4, 0), (-1, 0), (0, 4), (0, -2)])
 def test_numbers_outside_are_refused(piece: int, position: int) -> None:
     with pytest.raises(InputError, match="from 0 to 3"):
         board().place(piece, position)
 
 
-def test_confidence_follows_the_piece_to_its_new_cell() -> None:
+def test_what_was_moved_swapped_out_turned_or_pinned_has_no_estimate() -> None:
     moved = board(answer()).place(1, 2)
-    assert moved.confidence().tolist() == [0.7, 0.2, 0.2, 0.6]
+    assert np.isnan(moved.confidence()).tolist() == [False, True, True, False]
+    assert moved.place(1, 1).confidence().tolist() == [0.7, 0.6, 0.5, 0.6]  # laid back
+    assert np.isnan(board(answer()).turn([3], 1).confidence()).tolist() == [False] * 3 + [True]
+    assert np.isnan(board(answer()).pin([0], True).confidence()).tolist() == [True] + [False] * 3
+
+
+def test_a_chosen_layout_is_the_solvers_not_moved_by_hand() -> None:
+    chosen = board(answer()).choose(1)
+    assert chosen.confidence().tolist() == [0.1, 0.1, 0.5, 0.6]
+
+
+def test_the_tray_takes_pieces_and_gives_them_back() -> None:
+    aside = board(answer()).place(2, -1)
+    assert aside.aside == [2]
+    assert aside.piece_at.tolist() == [0, 1, -1, 3]
+    assert aside.label == "put piece 3 aside"
+    back = aside.place(2, 0)  # the piece that lay there waits in the tray now
+    assert back.position_of.tolist() == [-1, 1, 0, 3]
+    assert aside.place(3, 2).piece_at.tolist() == [0, 1, 3, -1]  # into the empty cell
+    nowhere = aside.pin([2], True)
+    assert nowhere.pins == {2: -1}
+    with pytest.raises(InputError, match="piece 3 is pinned"):
+        nowhere.place(2, 0)
+
+
+def test_a_block_moves_by_rows_and_columns_and_what_it_covers_fills_what_it_leaves() -> None:
+    start = Arrangement(Grid(3, 3), np.arange(9), "solve")
+    moved = start.shift([0, 1, 3, 4], 1, 1)
+    assert moved.piece_at.tolist() == [5, 7, 2, 8, 0, 1, 6, 3, 4] or sorted(
+        moved.piece_at.tolist()
+    ) == list(range(9))
+    assert [int(moved.position_of[p]) for p in (0, 1, 3, 4)] == [4, 5, 7, 8]
+    assert moved.shift([0, 1, 3, 4], -1, -1).position_of[[0, 1, 3, 4]].tolist() == [0, 1, 3, 4]
+    with pytest.raises(InputError, match="would leave the board"):
+        start.shift([2], 0, 1)
+    with pytest.raises(InputError, match="piece 6 is pinned"):
+        start.pin([5], True).shift([4], 0, 1)
+
+
+def test_what_belongs_together_moves_together() -> None:
+    start = Arrangement(Grid(3, 3), np.arange(9), "solve").join([0, 1], True)
+    moved = start.place(0, 3)
+    assert [int(moved.position_of[p]) for p in (0, 1)] == [3, 4]
+    assert start.join([1, 2], True).groups == (frozenset({0, 1, 2}),)
+    assert start.join([0], False).groups == ()
+    with pytest.raises(InputError, match="two or more"):
+        start.join([5], True)
 
 
 def test_seams_of_moved_pieces_are_unknown() -> None:
@@ -98,7 +145,7 @@ def test_whole_layouts_honour_pins() -> None:
     chosen = board(answer()).choose(1)
     assert chosen.position_of.tolist() == [1, 0, 2, 3]
     with pytest.raises(InputError, match="moves piece 1, which is pinned"):
-        board(answer()).pin(0, True).choose(1)
+        board(answer()).pin([0], True).choose(1)
     with pytest.raises(InputError, match="no number 3"):
         board(answer()).choose(2)
 
@@ -130,10 +177,10 @@ def test_the_arrangement_to_compare_with_lay_otherwise() -> None:
     history = History()
     history.add(board())
     assert history.previous is None
-    history.add(history.now.pin(0, True))
+    history.add(history.now.pin([0], True))
     assert history.previous is None
     history.add(history.now.place(1, 2))
-    history.add(history.now.pin(1, True))
+    history.add(history.now.pin([1], True))
     assert history.previous is not None
     assert history.previous.position_of.tolist() == [0, 1, 2, 3]
 

@@ -33,7 +33,17 @@ def found(client: TestClient, encode: Callable[..., bytes]) -> dict[str, Any]:
     files = {"file": ("table.png", encode(photograph()))}
     answer = client.post("/api/workbenches/photo", files=files)
     assert answer.status_code == 201, answer.text
-    state: dict[str, Any] = answer.json()
+    return finished(client, answer.json()["id"])
+
+
+def finished(client: TestClient, workbench_id: str, status: str = "done") -> dict[str, Any]:
+    """The state when nothing runs any more."""
+    path = f"/api/workbenches/{workbench_id}"
+    job = client.get(f"{path}/job").json()
+    while job["status"] in ("waiting", "running"):
+        job = client.get(f"{path}/job", params={"after": job["changes"], "wait": 10}).json()
+    assert job["status"] == status, job
+    state: dict[str, Any] = client.get(path).json()
     return state
 
 
@@ -69,21 +79,26 @@ def test_corrections_change_pieces_and_photograph_together(
     assert client.post(f"{path}/merge", json={"pieces": [0]}).status_code == 422
     assert client.post(f"{path}/merge", json={"pieces": [0, 9]}).status_code == 404
     assert client.post(f"{path}/split", json={"piece": 0}).status_code in (200, 422)
-    scratch = client.app.state.service.workbenches.folder  # type: ignore[attr-defined]
-    assert len(list((scratch / found["id"]).glob("found-*"))) == 1
+    for expected in (4, 3, 4, 4, 0):  # the turn was no other division
+        back = client.post(f"{path}/fragments/undo").json()
+        assert len(back["pieces"]) == expected
+    assert client.post(f"{path}/fragments/undo").status_code == 422
+    assert len(client.post(f"{path}/fragments/redo").json()["pieces"]) == 4
 
 
 def test_the_threshold_is_moved_and_given_back(client: TestClient, found: dict[str, Any]) -> None:
-    path = f"/api/workbenches/{found['id']}/threshold"
-    moved = client.put(path, json={"threshold": 33.0}).json()
+    bench = found["id"]
+    path = f"/api/workbenches/{bench}/threshold"
+    assert client.put(path, json={"threshold": 33.0}).status_code == 202
+    moved = finished(client, bench)
     assert (moved["photo"]["threshold"], moved["photo"]["automatic"]) == (33.0, False)
-    again = client.put(path, json={"threshold": None}).json()
-    assert again["photo"]["threshold"] == found["photo"]["threshold"]
-    nothing = client.put(path, json={"threshold": 440})
-    assert nothing.status_code == 422
-    assert "no fragments found" in nothing.json()["detail"]
+    client.put(path, json={"threshold": None})
+    assert finished(client, bench)["photo"]["threshold"] == found["photo"]["threshold"]
+    client.put(path, json={"threshold": 440})
+    nothing = finished(client, bench, "failed")
+    assert "no fragments found" in nothing["job"]["message"]
+    assert len(nothing["pieces"]) == 4  # what was found before stays
     assert client.put(path, json={"threshold": -1}).status_code == 422
-    assert len(client.get(f"/api/workbenches/{found['id']}").json()["pieces"]) == 4
 
 
 def test_a_photograph_is_saved_and_restored_with_its_corrections(
@@ -99,8 +114,8 @@ def test_a_photograph_is_saved_and_restored_with_its_corrections(
     again = answer.json()
     assert again["photo"]["boxes"] == state["photo"]["boxes"]
     assert again["board"] == state["board"]
-    for kind in ("pieces", "cutouts"):
-        for index in range(3):
+    for kind, first in (("pieces", 0), ("cutouts", 1)):
+        for index in range(first, first + 3):
             before = client.get(f"{path}/{kind}/{index}.png").content
             now = client.get(f"/api/workbenches/{again['id']}/{kind}/{index}.png").content
             assert now == before
@@ -108,13 +123,47 @@ def test_a_photograph_is_saved_and_restored_with_its_corrections(
     assert len(divided.json()["pieces"]) == 4
 
 
-def test_a_picture_without_fragments_is_told(
+def test_a_picture_without_fragments_stays_with_its_slider(
     client: TestClient, encode: Callable[..., bytes]
 ) -> None:
     plain = np.full((100, 100, 3), GROUND, np.uint8)
     answer = client.post("/api/workbenches/photo", files={"file": ("a.png", encode(plain))})
-    assert answer.status_code == 422
-    assert "no fragments found" in answer.json()["detail"]
+    assert answer.status_code == 201
+    state = finished(client, answer.json()["id"], "failed")
+    assert "no fragments found" in state["job"]["message"]
+    assert (state["pieces"], state["photo"]["boxes"], state["grids"]) == ([], [], [])
+    assert (
+        client.post(f"/api/workbenches/{state['id']}/solve", json={"solver": "known"}).status_code
+        == 422
+    )
+    export = client.get(f"/api/workbenches/{state['id']}/export/workbench.zip")
+    assert export.status_code == 409
+
+
+def test_outlines_are_mended_with_brush_and_lasso(
+    client: TestClient, found: dict[str, Any]
+) -> None:
+    path = f"/api/workbenches/{found['id']}"
+    top, left, height, width = found["photo"]["boxes"][0]
+
+    def painted(**body: Any) -> dict[str, Any]:
+        answer = client.post(f"{path}/paint", json=body)
+        assert answer.status_code == 200, answer.text
+        state: dict[str, Any] = answer.json()
+        return state
+
+    line = [[left + width + 2, top + 10], [left + width + 2, top + 20]]
+    grown = painted(tool="brush", points=line, radius=4, piece=0)
+    assert grown["photo"]["boxes"][0][3] > width
+    below = [[0, top + height // 2], [260, top + height // 2], [260, 100], [0, 100]]
+    cut = painted(tool="lasso", points=below, piece=0, add=False)
+    assert near(cut["photo"]["boxes"][0][2], height // 2, 3)
+    new = painted(tool="lasso", points=[[100, 96], [125, 96], [125, 120], [100, 120]])
+    assert len(new["pieces"]) == 5
+    gone = painted(tool="lasso", points=[[0, 0], [260, 0], [260, 110], [0, 110]], add=False)
+    assert len(gone["pieces"]) == 3  # two whole fragments, and the upper part of the new one
+    answer = client.post(f"{path}/paint", json={"tool": "brush", "points": [[1, 1]], "piece": 9})
+    assert answer.status_code == 404
 
 
 def test_single_fragments_are_taken_off_a_plain_ground(

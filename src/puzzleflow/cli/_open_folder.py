@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from puzzleflow.core.puzzle import Puzzle, Solution
     from puzzleflow.storage.source import PuzzleSource
 
-LONG = 2  # a grid so many times as long as wide fits no number of pieces well
 STRIP = 4  # a longer one is thought of only where there is no other
-MOST_MISSING = 2  # where nobody says how many pieces may be missing
 _WORDS = ("no", "one", "two", "three", "four", "five", "six")
 
 
@@ -36,7 +34,7 @@ def open_puzzle(source: PuzzleSource, index: int, asked: Asked) -> Puzzle | None
 
     A folder whose pieces fill the asked grid, or can only make one grid, is closed.
     """
-    from puzzleflow.core.conditions import Conditions
+    from puzzleflow.core.conditions import MOST_MISSING, Conditions, fits_well
     from puzzleflow.core.errors import InputError
     from puzzleflow.storage.folder import FolderSource
 
@@ -61,14 +59,6 @@ def open_puzzle(source: PuzzleSource, index: int, asked: Asked) -> Puzzle | None
         return source.as_open(index, grid, conditions)
     hidden = Conditions(missing, asked.foreign, asked.turned, grid is None)
     return source.as_open(index, grid, hidden)
-
-
-def fits_well(num_pieces: int) -> bool:
-    """Whether so many pieces make a grid that is less than twice as long as wide."""
-    from puzzleflow.core.grid import Grid
-
-    best = Grid.factorisations(num_pieces)[0]
-    return num_pieces <= 3 or max(best.shape) < LONG * min(best.shape)
 
 
 def describe_answer(solution: Solution) -> str:

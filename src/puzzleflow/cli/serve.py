@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,11 +23,30 @@ def serve(
         typer.Option(help="Further name under which the server may be asked; repeat for more."),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Folder in which workbenches are kept; by default one of your own."),
+    ] = None,
+    keep_nothing: Annotated[
+        bool, typer.Option("--keep-nothing", help="Forget every workbench when it stops.")
+    ] = False,
+    token: Annotated[
+        bool,
+        typer.Option(help="Beyond this machine, answer only those who know the address's token."),
+    ] = True,
 ) -> None:
     """Open the workbench: from fragments or a photograph to a reconstruction you steer.
 
     Works offline; nothing leaves this machine. Stop it with Ctrl+C.
     """
+    from puzzleflow.web.scratch import user_folder
     from puzzleflow.web.server import run
 
-    run(host, port, names=tuple(name or ()), open_browser=browser)
+    run(
+        host,
+        port,
+        names=tuple(name or ()),
+        open_browser=browser,
+        keep=None if keep_nothing else keep or user_folder(),
+        use_token=token,
+    )

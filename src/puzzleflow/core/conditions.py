@@ -71,3 +71,13 @@ class Conditions:
 
 
 CLOSED = Conditions()
+
+
+LONG = 2  # a grid so many times as long as wide fits no number of pieces well
+MOST_MISSING = 2  # where nobody says how many pieces may be missing
+
+
+def fits_well(num_pieces: int) -> bool:
+    """Whether so many pieces make a grid that is less than twice as long as wide."""
+    best = Grid.factorisations(num_pieces)[0]
+    return num_pieces <= 3 or max(best.shape) < LONG * min(best.shape)

@@ -1,7 +1,7 @@
 """One photograph of many fragments on a plain ground → cut-out fragments."""
 
 from puzzleflow.segmentation.background import Ground
-from puzzleflow.segmentation.edits import delete, merge, split
+from puzzleflow.segmentation.edits import delete, merge, paint, split
 from puzzleflow.segmentation.find import segment
 from puzzleflow.segmentation.fragments import Fragment, Segmentation
 from puzzleflow.segmentation.preview import draw_preview
@@ -13,6 +13,7 @@ __all__ = [
     "delete",
     "draw_preview",
     "merge",
+    "paint",
     "segment",
     "split",
 ]

@@ -18,6 +18,7 @@ FIT_PX = 128  # the long side of what is fitted: light has no finer detail
 MARGIN_PART = 0.04  # of the short side
 PLAIN_LEVELS = 5.0  # a finer spread than this is taken for light, not for something else
 ROUNDS = 12
+CHANNELS = 1.54  # the median length of three channels of spread 1
 DARK_LEVELS = 60.0
 LIGHT_RANGE = (0.6, 1.6)
 STRIP_PX = 256
@@ -74,6 +75,28 @@ def even_light(
         strip[:] = np.clip(np.rint(strip / np.clip(light, *LIGHT_RANGE)), 0, 255)
 
 
+def margin_spread(photo: ByteArray, ground: Ground) -> float:
+    """How far the margins of a (H, W, 3) photograph lie from its smooth ground, in levels.
+
+    Noise of a camera makes a few levels, the pattern of a cloth or of wood many more.
+    """
+    height, width = photo.shape[:2]
+    wide = _margin_px(height, width)
+    inner = height - 2 * wide
+    strips = (
+        (0, 0, wide, width),
+        (height - wide, 0, wide, width),
+        (wide, 0, inner, wide),
+        (wide, width - wide, inner, wide),
+    )
+    distances = []
+    for top, left, rows, cols in strips:
+        colours = ground.window(height, width, (top, left, rows, cols))
+        seen = photo[top : top + rows, left : left + cols]
+        distances.append(np.linalg.norm(seen - colours, axis=-1).ravel())
+    return float(np.median(np.concatenate(distances))) / CHANNELS
+
+
 def fit_ground(pixels: ByteArray) -> Ground:
     """The ground of a (H, W, 3) photograph."""
     small = resize(pixels, *_fit_size(*pixels.shape[:2])).astype(np.float64)
@@ -103,7 +126,7 @@ def _fit(small: FloatArray, chosen: BoolArray, degree: int) -> Ground:
     spread = 0.0
     target = colours
     for turn in range(ROUNDS):
-        spread = float(np.median(residual)) / 1.54  # of three channels, one spread each
+        spread = float(np.median(residual)) / CHANNELS
         scale = max(spread, 0.5)
         if turn < ROUNDS // 2:  # Huber: what is far off may still be the far end of the light
             weights = 1 / np.maximum(residual / (1.3 * scale), 1)
@@ -130,8 +153,12 @@ def _fit_size(height: int, width: int) -> tuple[int, int]:
     return max(1, round(height * factor)), max(1, round(width * factor))
 
 
+def _margin_px(height: int, width: int) -> int:
+    return max(1, round(MARGIN_PART * min(height, width)))
+
+
 def _margin(height: int, width: int) -> BoolArray:
-    wide = max(1, round(MARGIN_PART * min(height, width)))
+    wide = _margin_px(height, width)
     margin = np.ones((height, width), bool)
     margin[wide : height - wide, wide : width - wide] = False
     return margin

@@ -1,4 +1,4 @@
-"""Corrections by hand: merge, split, delete; each returns a new segmentation.
+"""Corrections by hand: merge, split, delete, paint; each returns a new segmentation.
 
 ``number`` is what stands on the fragment in the preview: its place in
 ``fragments`` plus one. Numbers are given anew, in reading order, after each.
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.core.types import BoolArray
 from puzzleflow.segmentation.find import arrange
 from puzzleflow.segmentation.flood import Labels
 from puzzleflow.segmentation.fragments import Fragment, Segmentation, cut_fragment
@@ -51,6 +52,38 @@ def delete(segmentation: Segmentation, number: int) -> Segmentation:
     _checked(segmentation, number)
     labels = np.where(segmentation.labels == number, np.int32(0), segmentation.labels)
     fragments = {n: f for n, f in _numbered(segmentation).items() if n != number}
+    return _again(segmentation, labels, fragments)
+
+
+def paint(
+    segmentation: Segmentation, area: BoolArray, number: int | None, *, add: bool
+) -> Segmentation:
+    """Mend an outline: what a brush or lasso covered becomes material, or ground.
+
+    area    (H, W) what was covered
+    number  the fragment that is mended; without one, ``add`` makes a new fragment and
+            taking away concerns every fragment
+    """
+    labels = segmentation.labels.copy()
+    fragments = _numbered(segmentation)
+    if number is not None:
+        _checked(segmentation, number)
+    if add:
+        number = len(fragments) + 1 if number is None else number
+        area = area & (labels == 0)
+        labels[area] = number
+        touched = {number}
+    else:
+        area = area & ((labels > 0) if number is None else (labels == number))
+        touched = {int(n) for n in np.unique(labels[area])}
+        labels[area] = 0
+    if not area.any():
+        raise InputError("nothing changes there: draw over the outline that is to be mended")
+    for each in touched:
+        if (labels == each).any():
+            fragments[each] = _cut(segmentation, labels, each)
+        else:
+            del fragments[each]
     return _again(segmentation, labels, fragments)
 
 

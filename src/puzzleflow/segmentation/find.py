@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
 from puzzleflow.pictures import resize
-from puzzleflow.segmentation.background import Ground, fit_ground
+from puzzleflow.segmentation.background import Ground, fit_ground, margin_spread
 from puzzleflow.segmentation.flood import Labels, flood
 from puzzleflow.segmentation.foreground import find_foreground, gradient, grow, shrink
 from puzzleflow.segmentation.fragments import (
@@ -23,7 +24,7 @@ from puzzleflow.segmentation.separate import number_fragments
 WORK_PIXELS = 2_000_000  # larger photographs are understood at a reduced size
 REFINE_PIXELS = 24_000_000  # a larger window keeps the outline of the reduced size
 MAX_FRAGMENTS = 1000
-UNEVEN_LEVELS = 25.0  # a ground that spreads this much is not plain
+PATTERN_LEVELS = 6.5  # margins that spread this much are not plain; noise makes up to 4
 LEAST_PX = 16
 WORK_BYTES = 18  # a pixel, beside the photograph itself
 
@@ -48,6 +49,7 @@ def segment(
     scale = max(1.0, (height * width / WORK_PIXELS) ** 0.5)
     small = resize(photo, max(1, round(height / scale)), max(1, round(width / scale)))
     ground = fit_ground(small)
+    check_cancelled()
     found = find_foreground(small.astype(np.float32), ground.colours(*small.shape[:2]), threshold)
     least = None if min_area_px is None else min_area_px / scale**2
     labels = number_fragments(found.mask, least)
@@ -84,16 +86,17 @@ def _at_full_size(photo: ByteArray, labels: Labels, scale: float) -> Labels:
     for number, box in enumerate(ndimage.find_objects(full), start=1):
         window = tuple(slice(max(0, side.start - 3 * reach), side.stop + 3 * reach) for side in box)
         view = full[window]
+        check_cancelled()
         if view.size > REFINE_PIXELS:
             continue
-        refined = _refine(photo[window].astype(np.float32), view == number, reach)
+        refined = refine_mask(photo[window].astype(np.float32), view == number, reach)
         refined &= (view == 0) | (view == number)
         view[view == number] = 0
         view[refined] = number
     return full
 
 
-def _refine(photo: FloatArray, mask: BoolArray, reach_px: int) -> BoolArray:
+def refine_mask(photo: FloatArray, mask: BoolArray, reach_px: int) -> BoolArray:
     """The mask with its outline moved by at most ``reach_px`` to the steepest edge."""
     markers = np.zeros(mask.shape, np.int32)
     markers[~grow(mask, reach_px)] = 1
@@ -115,8 +118,11 @@ def _cut(photo: ByteArray, labels: Labels, ground: Ground | None, threshold: flo
             f"{len(numbers)} regions found, more than {MAX_FRAGMENTS}: the ground is not plain, "
             "or the threshold is too low"
         )
-    cut = [cut_fragment(photo, labels, number, ground) for number in numbers]
-    return arrange(photo, labels, dict(zip(numbers, cut, strict=True)), ground, threshold)
+    cut = {}
+    for number in numbers:
+        check_cancelled()
+        cut[number] = cut_fragment(photo, labels, number, ground)
+    return arrange(photo, labels, cut, ground, threshold)
 
 
 def arrange(
@@ -138,19 +144,22 @@ def arrange(
         background=ground,
         threshold=float(threshold),
         photo=photo,
-        warnings=_warnings(ordered, ground),
+        warnings=_warnings(photo, ordered, ground),
     )
 
 
-def _warnings(fragments: tuple[Fragment, ...], ground: Ground | None) -> tuple[str, ...]:
+def _warnings(
+    photo: ByteArray, fragments: tuple[Fragment, ...], ground: Ground | None
+) -> tuple[str, ...]:
+    if ground is None:
+        return ()
     told = []
     cut_off = [str(i) for i, fragment in enumerate(fragments, start=1) if fragment.cut_off]
-    if cut_off and ground is not None:
+    if cut_off:
         what = "fragment" if len(cut_off) == 1 else "fragments"
         told.append(f"{what} {', '.join(cut_off)} cut off by the margin of the photograph")
-    if ground is not None and ground.spread > UNEVEN_LEVELS:
+    if margin_spread(photo[..., :3], ground) > PATTERN_LEVELS:
         told.append(
-            f"the margins are not plain (they spread by {ground.spread:.0f} levels): "
-            "the fragments may be wrong"
+            "the ground is not plain: what was found may be wrong; photograph on card or felt"
         )
     return tuple(told)

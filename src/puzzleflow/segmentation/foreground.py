@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
+from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.types import BoolArray, FloatArray
 from puzzleflow.segmentation.flood import flood
 
@@ -47,6 +48,7 @@ def find_foreground(
     part, hue = as_shadow(smooth, ground)
     shadow = different & like_shadow(part, hue, ground)
     edge = gradient(photo)
+    check_cancelled()
     highest = ndimage.maximum_filter(distance, 7)
     certain = different & ~grow(shadow, 2) & inside_edge(distance, different, highest)
     certain |= textured(photo, shadow, different)
@@ -55,7 +57,9 @@ def find_foreground(
     markers = np.zeros(distance.shape, np.int32)
     markers[~different] = _GROUND
     markers[certain] = _MATERIAL
+    check_cancelled()
     flooded = flood(edge, markers)
+    check_cancelled()
     mask = fill_unlike_ground(
         flooded == _MATERIAL, np.where(part < 1, hue, distance), edge, different, threshold
     )

@@ -67,25 +67,42 @@ def cut_fragment(
     if not 0 < number <= len(boxes) or boxes[number - 1] is None:
         raise InputError(f"no fragment {number}: there are {len(boxes)}")
     rows, cols = boxes[number - 1]
-    height, width = labels.shape
+    corner = rows.start, cols.start
     mask = labels[rows, cols] == number  # (h, w)
+    return cut_mask(photo[rows, cols], mask, corner, labels.shape, ground)
+
+
+def cut_mask(
+    window: ByteArray,
+    mask: BoolArray,
+    corner: tuple[int, int],
+    shape: tuple[int, ...],
+    ground: Ground | None,
+) -> Fragment:
+    """The fragment that ``mask`` (h, w) marks in a window of a photograph.
+
+    window  (h, w, 3 or 4) that fits it closely
+    corner  (top, left) of the window in the photograph
+    shape   (H, W) of the photograph
+    """
+    height, width = shape[:2]
     pixels = np.zeros((*mask.shape, 4), np.uint8)
-    pixels[..., :3] = photo[rows, cols, :3]
+    pixels[..., :3] = window[..., :3]
     if ground is not None:
-        even_light(pixels[..., :3], ground, (height, width), (rows.start, cols.start))
-    if photo.shape[2] == 4:
-        pixels[..., 3] = np.where(mask, photo[rows, cols, 3], 0)
+        even_light(pixels[..., :3], ground, (height, width), corner)
+    if window.shape[2] == 4:
+        pixels[..., 3] = np.where(mask, window[..., 3], 0)
     else:
         pixels[..., 3] = soft_alpha(mask)
         _clean_rim(pixels, mask)
     pixels[pixels[..., 3] == 0] = 0
+    top, left = corner
+    tall, wide = mask.shape
     return Fragment(
         pixels=pixels,
-        bbox=(rows.start, cols.start, rows.stop - rows.start, cols.stop - cols.start),
+        bbox=(top, left, tall, wide),
         area_px=int(np.count_nonzero(mask)),
-        cut_off=bool(
-            rows.start == 0 or cols.start == 0 or rows.stop == height or cols.stop == width
-        ),
+        cut_off=bool(top == 0 or left == 0 or top + tall == height or left + wide == width),
     )
 
 

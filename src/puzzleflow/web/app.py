@@ -16,11 +16,11 @@ from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 
 from puzzleflow.core.errors import OutputError, PuzzleFlowError
-from puzzleflow.web import routes_bench, routes_export, routes_intake
+from puzzleflow.web import routes_bench, routes_export, routes_free, routes_intake
 from puzzleflow.web.errors import Conflict, NotFound, TooMuch
 from puzzleflow.web.jobs import Busy, JobRunner
 from puzzleflow.web.limits import Limits
-from puzzleflow.web.scratch import scratch_folder
+from puzzleflow.web.scratch import kept_folder, scratch_folder
 from puzzleflow.web.security import Guard, HostRule
 from puzzleflow.web.service import Service
 from puzzleflow.web.solving import SolverShelf
@@ -42,29 +42,33 @@ def create_app(
     limits: Limits | None = None,
     rule: HostRule | None = None,
     scratch: Path | None = None,
+    keep: Path | None = None,
+    token: str | None = None,
     warm_up: bool = False,
 ) -> FastAPI:
     """The ASGI application.
 
     rule     which Host headers are answered, loopback names by default
     scratch  where temporary files go, the system's place by default
+    keep     folder in which workbenches survive; without one nothing is kept
+    token    that whoever asks must know, none by default
     warm_up  load the default solver in the background at the start
     """
     bounds = limits or Limits()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with scratch_folder(scratch) as folder:
+        with scratch_folder(scratch) if keep is None else kept_folder(keep) as folder:
             runner = JobRunner(places=max(4, os.cpu_count() or 1))
             shelf = SolverShelf()
             workbenches = Workbenches(folder, bounds, runner)
-            app.state.service = Service(bounds, workbenches, runner, shelf)
+            app.state.service = Service(bounds, workbenches, runner, shelf, keep is not None)
             if warm_up:
                 threading.Thread(target=_quietly, args=(shelf,), daemon=True).start()
             try:
                 yield
             finally:
-                workbenches.close()
+                workbenches.stop()
 
     app = FastAPI(
         title="PuzzleFlow workbench",
@@ -76,12 +80,14 @@ def create_app(
     )
     app.include_router(routes_intake.router)
     app.include_router(routes_bench.router)
+    app.include_router(routes_free.router)
     app.include_router(routes_export.router)
     app.add_exception_handler(PuzzleFlowError, _refused)
+    app.add_exception_handler(OSError, _no_file)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.mount("/", StaticFiles(directory=STATIC, html=True), name="page")
-    app.add_middleware(Guard, rule=rule or HostRule(), limits=bounds)
+    app.add_middleware(Guard, rule=rule or HostRule(), limits=bounds, token=token)
     return app
 
 
@@ -101,6 +107,14 @@ def _problem(status: int, text: str, headers: dict[str, str] | None = None) -> J
 async def _refused(request: Request, error: Exception) -> JSONResponse:
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 422)
     return _problem(status, str(error))
+
+
+async def _no_file(request: Request, error: Exception) -> JSONResponse:
+    """A file that went away while it was used: closed on another page, or cleaned up."""
+    assert isinstance(error, OSError)
+    if isinstance(error, FileNotFoundError):
+        return _problem(404, "its files are gone: it was forgotten, or somebody removed them")
+    return _problem(507, f"the disk does not answer: {error.strerror or error}")
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:

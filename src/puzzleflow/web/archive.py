@@ -5,7 +5,8 @@
     workbench.json        :mod:`puzzleflow.web.saved`
     pieces/NAME.png       upright; with layout.json a folder that ``puzzleflow`` reads
     pieces/layout.json    the arrangement, once there is one
-    photo.png, labels.png the photograph and the fragment of every pixel (R + 256 G)
+    photo.png, labels.png the photograph and the fragment of every pixel (R + 256 G) of it,
+                          or of a reduced copy
 
 Nothing is unpacked to disk; sizes are checked before and while reading.
 """
@@ -19,15 +20,15 @@ import numpy as np
 from pydantic import ValidationError
 
 from puzzleflow.core.errors import FormatError, InputError, naming
-from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import read_picture
 from puzzleflow.web.errors import TooMuch
 from puzzleflow.web.exports import layout_json, png
+from puzzleflow.web.kept import keep
 from puzzleflow.web.limits import Limits
 from puzzleflow.web.photo import Photo
-from puzzleflow.web.pieces import Piece, plain_names
-from puzzleflow.web.saved import SavedPhoto, SavedWorkbench, load_history, save_history
+from puzzleflow.web.saved import SavedWorkbench, load_sheet
+from puzzleflow.web.stocks_file import load_stock, save_stock
 from puzzleflow.web.workbench import Workbench
 
 MAX_JSON_BYTES = 64 << 20
@@ -35,35 +36,25 @@ JSON = "workbench.json"
 
 
 def pack(workbench: Workbench) -> bytes:
-    """The workbench as a zip."""
-    steps, answers = save_history(workbench.history)
-    photo = workbench.photo
-    saved = SavedWorkbench(
-        title=workbench.title,
-        origin=workbench.origin,
-        pieces=[piece.name for piece in workbench.pieces],
-        quarter_turns=[piece.quarter_turns for piece in workbench.pieces],
-        grid=None if workbench.grid is None else workbench.grid.shape,
-        truth=None if workbench.truth is None else workbench.truth.tolist(),
-        truth_grid=None if workbench.truth_grid is None else workbench.truth_grid.shape,
-        photo=None
-        if photo is None
-        else SavedPhoto(threshold=photo.threshold, automatic=photo.automatic),
-        steps=steps,
-        at=workbench.history.at,
-        answers=answers,
-    )
+    """The workbench as a zip; what was undone before the board stays behind."""
+    stock = workbench.stock
+    turns = stock.turns
+    saved = save_stock(workbench, stock)
+    saved.quarter_turns = turns.tolist()
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         text = saved.model_dump_json(by_alias=True)
         archive.writestr(JSON, text, zipfile.ZIP_DEFLATED)
-        for piece in workbench.pieces:
-            archive.writestr(f"pieces/{piece.name}", png(piece.upright))
-        if workbench.history.steps:
+        for piece, turn in zip(stock.pieces, turns, strict=True):
+            archive.writestr(f"pieces/{piece.name}", png(piece.turned(int(turn))))
+        if stock.history.steps:
             archive.writestr("pieces/layout.json", layout_json(workbench), zipfile.ZIP_DEFLATED)
-        if photo is not None:
-            archive.writestr("photo.png", png(photo.pixels, quick=True))
-            archive.writestr("labels.png", png(_packed_labels(photo), quick=True))
+        if stock.photo is not None:
+            archive.writestr("photo.png", png(stock.photo.whole.load(), quick=True))
+            labels = stock.photo.labels.load()
+            packed = np.zeros((*labels.shape, 3), np.uint8)
+            packed[..., 0], packed[..., 1] = labels & 255, labels >> 8
+            archive.writestr("labels.png", png(packed, quick=True))
     return stream.getvalue()
 
 
@@ -110,49 +101,57 @@ class _Reader:
         return content
 
     def picture(self, name: str, mode: str, max_pixels: int) -> ByteArray:
-        content = self.read(name, self.limits.max_file_bytes)
+        content = self.read(name, self.limits.max_request_bytes)
         with naming(name[:80]):
             return read_picture(content, mode, max_pixels=max_pixels)
 
-    def piece(self, name: str, quarter_turns: int) -> Piece:
+    def piece(self, name: str) -> ByteArray:
         upright = self.picture(f"pieces/{name}", "RGBA", max(self.left_px, 0))
         self.left_px -= upright.shape[0] * upright.shape[1]
-        return Piece(name, np.rot90(upright, -quarter_turns), quarter_turns)
+        return upright
 
 
 def _restore(saved: SavedWorkbench, reader: _Reader, workbench: Workbench) -> None:
     if len(saved.pieces) > workbench.limits.max_pieces:
         raise TooMuch(f"at most {workbench.limits.max_pieces} pieces are possible")
-    if plain_names(saved.pieces) != saved.pieces:
-        raise FormatError("the names of the pieces are no distinct plain file names")
+    if not saved.pieces and saved.photo is None:
+        raise FormatError("damaged workbench file: pieces: none")
     turns = saved.quarter_turns or [0] * len(saved.pieces)
     if len(turns) != len(saved.pieces):
         raise FormatError("not every piece says how it was turned")
-    pieces = [reader.piece(*each) for each in zip(saved.pieces, turns, strict=True)]
-    grid = None if saved.grid is None else Grid(*saved.grid)
-    truth = None if saved.truth is None else np.array(saved.truth, dtype=np.int64)
-    if truth is not None and sorted(truth.tolist()) != list(range(len(pieces))):
-        raise FormatError("the true arrangement is no arrangement of these pieces")
-    workbench.title, workbench.origin = saved.title[:120], saved.origin[:40]
-    workbench.set_pieces(pieces, grid, truth)
-    workbench.truth_grid = None if saved.truth_grid is None else Grid(*saved.truth_grid)
-    workbench.history = load_history(saved)
+    kept = [
+        keep(workbench.folder, np.rot90(reader.piece(name), -turn))
+        for name, turn in zip(saved.pieces, turns, strict=True)
+    ]
+    photo = None
     if saved.photo is not None:
-        limit = workbench.limits.max_pixels
-        pixels = reader.picture("photo.png", "RGBA", limit)
-        packed = reader.picture("labels.png", "RGB", limit)
-        labels = packed[..., 0].astype(np.int32) + 256 * packed[..., 1].astype(np.int32)
-        if labels.max() != len(pieces):
+        photo = _photo(saved, reader, workbench)
+        if len(photo.members) != len(saved.pieces):
             raise FormatError("photograph and pieces do not belong together")
-        workbench.photo = Photo.restored(
-            workbench.folder, pixels, labels, saved.photo.threshold, saved.photo.automatic
+    workbench.sheet, workbench.origin = load_sheet(saved), saved.origin[:40]
+    workbench.stocks.add(load_stock(saved, kept, photo))
+
+
+def _photo(saved: SavedWorkbench, reader: _Reader, workbench: Workbench) -> Photo:
+    assert saved.photo is not None
+    limit = workbench.limits.max_pixels
+    taken = Photo.taken(workbench.folder, reader.picture("photo.png", "RGBA", limit))
+    packed = reader.picture("labels.png", "RGB", limit)
+    labels = packed[..., 0].astype(np.int32) + 256 * packed[..., 1].astype(np.int32)
+    if labels.shape != taken.work.shape[:2]:
+        if labels.shape != taken.whole.shape[:2]:
+            raise FormatError("photograph and labels differ in size")
+        rows, cols = (
+            (np.arange(small) * large // small)
+            for small, large in zip(taken.work.shape[:2], labels.shape, strict=True)
         )
-
-
-def _packed_labels(photo: Photo) -> ByteArray:
-    """(H, W, 3) uint8: low byte, high byte, nothing."""
-    labels = photo.segmentation.labels
-    packed = np.zeros((*labels.shape, 3), np.uint8)
-    packed[..., 0] = labels & 255
-    packed[..., 1] = labels >> 8
-    return packed
+        labels = labels[rows][:, cols]  # files of version 1 have them at full size
+    return Photo(
+        taken.whole,
+        taken.work,
+        keep(workbench.folder, labels),
+        saved.photo.threshold,
+        saved.photo.automatic,
+        tuple(saved.photo.warnings),
+        tuple(saved.photo.aside),
+    )

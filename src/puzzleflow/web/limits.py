@@ -15,19 +15,21 @@ class Limits:
     max_file_bytes      of one file
     max_files           in one upload
     max_pixels          of one picture, checked before it is decoded
+    kept_pixels         of a photograph: larger ones are read at a half or a quarter
     max_total_pixels    of all pieces together, each on a cell of the largest one's size
     max_pieces          on one workbench
     max_json_bytes      of any other request
-    max_workbenches     kept at once; beyond it the one unused for longest is closed
-    max_kept_bytes      of all workbenches on disk, bounded in the same way
+    max_workbenches     in memory at once; the others wait on disk
+    max_kept_bytes      of all workbenches on disk; beyond it none is opened
     """
 
     max_request_bytes: int = 256 * MB
-    max_file_bytes: int = 64 * MB
+    max_file_bytes: int = 128 * MB
     max_files: int = 100
-    max_pixels: int = 48_000_000
+    max_pixels: int = 200_000_000
+    kept_pixels: int = 50_000_000
     max_total_pixels: int = 96_000_000
     max_pieces: int = 100
-    max_json_bytes: int = 64 * 1024
+    max_json_bytes: int = 256 * 1024
     max_workbenches: int = 48
-    max_kept_bytes: int = 4096 * MB
+    max_kept_bytes: int = 8192 * MB

@@ -1,144 +1,202 @@
-"""A photograph of many fragments: found by the segmentation, corrected by hand."""
+"""A photograph of many fragments: found in a reduced copy, corrected by hand, cut sharply last."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from puzzleflow.core.errors import FormatError
-from puzzleflow.core.types import ByteArray
-from puzzleflow.web.pieces import Piece, keep
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.types import BoolArray, ByteArray
+from puzzleflow.pictures import resize
+from puzzleflow.web.kept import Kept, keep
 
 if TYPE_CHECKING:  # scipy and scikit-image are loaded with the first photograph
-    from numpy.typing import NDArray
-
     from puzzleflow.segmentation import Segmentation
 
 Box = tuple[int, int, int, int]
+Report = Callable[[str, float | None], None]
+WORK_PIXELS = 1_000_000  # fragments are looked for, and corrected, at this size
 
 
 @dataclass(frozen=True, eq=False)
 class Photo:
-    """What was found in a photograph, all arrays on disk; a correction makes a new one.
+    """A photograph and its division into fragments; a correction makes a new one.
 
-    folder     with the arrays of this division; the photograph itself lies beside it
+    whole      (H, W, 3 or 4) as it was read
+    work       (h, w, 3 or 4) the copy that fragments are found in
+    labels     (h, w) int32: the fragment of every pixel of the copy, from 1; 0 is ground
     automatic  whether the threshold was estimated and not given
+    aside      (number of a fragment, what it probably is): not among the pieces
     """
 
-    segmentation: Segmentation
-    folder: Path
+    whole: Kept
+    work: Kept
+    labels: Kept
+    threshold: float
     automatic: bool
+    warnings: tuple[str, ...] = ()
+    aside: tuple[tuple[int, str], ...] = ()
 
     @classmethod
-    def found(cls, workbench: Path, pixels: ByteArray, threshold: float | None = None) -> Photo:
-        """Look for fragments in (H, W, 3 or 4) ``pixels``, kept in the folder ``workbench``."""
+    def taken(cls, folder: Path, pixels: ByteArray) -> Photo:
+        """A photograph (H, W, 3 or 4) in which nothing was looked for yet."""
+        if pixels.shape[2] == 4 and pixels[..., 3].min() >= 128:
+            pixels = pixels[..., :3]
+        height, width = pixels.shape[:2]
+        scale = max(1.0, (height * width / WORK_PIXELS) ** 0.5)
+        size = max(1, round(height / scale)), max(1, round(width / scale))
+        whole = keep(folder, pixels)
+        work = whole if scale == 1 else keep(folder, resize(pixels, *size))
+        return cls(whole, work, keep(folder, np.zeros(size, np.int32)), 0.0, True)
+
+    def found(self, threshold: float | None, report: Report) -> Photo:
+        """Fragments looked for anew; corrections are forgotten."""
         from puzzleflow.segmentation import segment
+        from puzzleflow.segmentation.kinds import kind_of
 
-        kept = keep(workbench, f"photo-{secrets.token_hex(4)}", _without_idle_alpha(pixels))
-        return _parked(workbench, segment(kept, threshold=threshold), threshold is None)
-
-    @classmethod
-    def restored(
-        cls,
-        workbench: Path,
-        pixels: ByteArray,
-        labels: NDArray[np.int32],
-        threshold: float,
-        automatic: bool,
-    ) -> Photo:
-        """A photograph whose division is known: (H, W) ``labels`` number the fragments."""
-        from puzzleflow.segmentation import Segmentation
-        from puzzleflow.segmentation.background import fit_ground
-        from puzzleflow.segmentation.fragments import cut_fragment
-
-        if labels.shape != pixels.shape[:2]:
-            raise FormatError("photograph and labels differ in size")
-        kept = keep(workbench, f"photo-{secrets.token_hex(4)}", _without_idle_alpha(pixels))
-        numbers = range(1, int(labels.max(initial=0)) + 1)
-        ground = fit_ground(kept) if kept.shape[2] == 3 else None
-        fragments = tuple(cut_fragment(kept, labels, number, ground) for number in numbers)
-        found = Segmentation(fragments, labels, ground, threshold, kept)
-        return _parked(workbench, found, automatic)
+        report("Looking for fragments", 0.1)
+        segmentation = segment(self.work.load(), threshold=threshold)
+        report("Looking at each of them", 0.8)
+        kinds = [kind_of(fragment.pixels) for fragment in segmentation.fragments]
+        aside = [(number, kind) for number, kind in enumerate(kinds, 1) if kind is not None]
+        if len(aside) == len(kinds):
+            aside = []
+        fresh = replace(self, automatic=threshold is None)
+        return fresh._with(segmentation, tuple(aside))
 
     @property
-    def pixels(self) -> ByteArray:
-        """(H, W, 3 or 4) uint8."""
-        return self.segmentation.photo
-
-    @property
-    def threshold(self) -> float:
-        return self.segmentation.threshold
+    def folder(self) -> Path:
+        return self.labels.path.parent
 
     @property
     def version(self) -> str:
         """Changes with every correction."""
-        return self.folder.name
+        return self.labels.path.stem
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether the copy is the photograph itself."""
+        return self.work.shape == self.whole.shape
+
+    @cached_property
+    def segmentation(self) -> Segmentation:
+        """The division of the copy."""
+        from puzzleflow.segmentation import Segmentation
+        from puzzleflow.segmentation.background import fit_ground
+        from puzzleflow.segmentation.fragments import cut_fragment
+
+        photo, labels = self.work.load(), self.labels.load()
+        if labels.shape != photo.shape[:2]:
+            raise FormatError("photograph and labels differ in size")
+        numbers = range(1, int(labels.max(initial=0)) + 1)
+        ground = fit_ground(photo) if photo.shape[2] == 3 else None
+        fragments = tuple(cut_fragment(photo, labels, number, ground) for number in numbers)
+        return Segmentation(fragments, labels, ground, self.threshold, photo, self.warnings)
+
+    @property
+    def members(self) -> list[int]:
+        """Numbers of the fragments that are pieces, in their order."""
+        if not self.labels_max:
+            return []
+        gone = {number for number, _ in self.aside}
+        return [number for number in range(1, self.labels_max + 1) if number not in gone]
+
+    @cached_property
+    def labels_max(self) -> int:
+        """The number of fragments, those aside among them."""
+        return int(self.labels.load().max(initial=0))
+
+    def box(self, number: int) -> Box:
+        """(top, left, height, width) of a fragment in the whole photograph."""
+        scale = self.whole.shape[0] / self.work.shape[0], self.whole.shape[1] / self.work.shape[1]
+        top, left, height, width = self.segmentation.fragments[number - 1].bbox
+        return (
+            round(top * scale[0]),
+            round(left * scale[1]),
+            round(height * scale[0]),
+            round(width * scale[1]),
+        )
 
     def boxes(self) -> list[Box]:
-        """(top, left, height, width) of every fragment."""
-        return [fragment.bbox for fragment in self.segmentation.fragments]
+        """The boxes of all pieces."""
+        return [self.box(number) for number in self.members]
 
-    def pieces(self) -> list[Piece]:
-        """The fragments as pieces, numbered as on the page."""
-        return [
-            Piece(f"fragment_{number:02d}.png", fragment.pixels)
-            for number, fragment in enumerate(self.segmentation.fragments, 1)
-        ]
+    def cutout(self, number: int) -> ByteArray:
+        """(h, w, 4) a fragment of the copy."""
+        if not 1 <= number <= self.labels_max:
+            raise InputError(f"no fragment {number}")
+        return self.segmentation.fragments[number - 1].pixels
 
-    def with_threshold(self, threshold: float | None) -> Photo:
-        """Found again; corrections are forgotten."""
-        from puzzleflow.segmentation import segment
+    def sharp(self, number: int) -> ByteArray:
+        """(h, w, 4) a fragment of the whole photograph."""
+        from puzzleflow.segmentation.sharpen import sharpened
 
-        found = segment(self.pixels, threshold=threshold)
-        return _parked(self.folder.parent, found, threshold is None)
+        shape = self.whole.shape[0], self.whole.shape[1]
+        return sharpened(self.segmentation, number, self.whole.window, shape).pixels
 
-    def merged(self, chosen: Sequence[int]) -> Photo:
-        """Several fragments as one."""
+    # -- corrections ----------------------------------------------------------------
+
+    def merged(self, pieces: Sequence[int]) -> Photo:
+        """Several pieces as one."""
         from puzzleflow.segmentation import merge
 
-        return self._corrected(merge(self.segmentation, [index + 1 for index in chosen]))
+        numbers = [self.members[piece] for piece in pieces]
+        return self._corrected(merge(self.segmentation, numbers))
 
-    def divided(self, index: int) -> Photo:
-        """One fragment as two."""
+    def divided(self, piece: int) -> Photo:
+        """One piece as two."""
         from puzzleflow.segmentation import split
 
-        return self._corrected(split(self.segmentation, index + 1))
+        return self._corrected(split(self.segmentation, self.members[piece]))
 
-    def without(self, chosen: Sequence[int]) -> Photo:
-        """Without some fragments; the others may be numbered anew."""
+    def without(self, pieces: Sequence[int]) -> Photo:
+        """Without some pieces; the others may be numbered anew."""
         from puzzleflow.segmentation import delete
 
-        gone = [self.boxes()[index] for index in chosen]
         left = self.segmentation
-        for box in gone:
+        for box in [left.fragments[self.members[piece] - 1].bbox for piece in pieces]:
             number = next(n for n, f in enumerate(left.fragments, 1) if f.bbox == box)
             left = delete(left, number)
         return self._corrected(left)
 
+    def painted(self, area: BoolArray, piece: int | None, *, add: bool) -> Photo:
+        """The outline mended over ``area`` (h, w) of the copy."""
+        from puzzleflow.segmentation import paint
+
+        number = None if piece is None else self.members[piece]
+        return self._corrected(paint(self.segmentation, area, number, add=add))
+
+    def put(self, number: int, kind: str | None) -> Photo:
+        """A fragment put aside for what it is, or back among the pieces (None)."""
+        if not 1 <= number <= self.labels_max:
+            raise InputError(f"no fragment {number}")
+        rest = [each for each in self.aside if each[0] != number]
+        aside = sorted([*rest, (number, kind)] if kind else rest)
+        if len(aside) == self.labels_max:
+            raise InputError("at least one piece must stay")
+        return replace(self, aside=tuple(aside))
+
     def _corrected(self, segmentation: Segmentation) -> Photo:
-        return _parked(self.folder.parent, segmentation, self.automatic)
+        kind_at = {self.segmentation.fragments[n - 1].bbox: kind for n, kind in self.aside}
+        aside = [
+            (number, kind_at[fragment.bbox])
+            for number, fragment in enumerate(segmentation.fragments, 1)
+            if fragment.bbox in kind_at
+        ]
+        return self._with(segmentation, tuple(aside))
 
-
-def _parked(workbench: Path, segmentation: Segmentation, automatic: bool) -> Photo:
-    """The same on disk, in a new folder."""
-    folder = workbench / f"found-{secrets.token_hex(4)}"
-    folder.mkdir()
-    parked = replace(
-        segmentation,
-        labels=np.asarray(keep(folder, "labels", segmentation.labels)),
-        fragments=tuple(
-            replace(fragment, pixels=keep(folder, f"{index}", fragment.pixels))
-            for index, fragment in enumerate(segmentation.fragments)
-        ),
-    )
-    return Photo(parked, folder, automatic)
-
-
-def _without_idle_alpha(pixels: ByteArray) -> ByteArray:
-    idle = pixels.shape[2] == 4 and pixels[..., 3].min() >= 128
-    return pixels[..., :3] if idle else pixels
+    def _with(self, segmentation: Segmentation, aside: tuple[tuple[int, str], ...]) -> Photo:
+        changed = replace(
+            self,
+            labels=keep(self.folder, segmentation.labels),
+            threshold=segmentation.threshold,
+            warnings=segmentation.warnings,
+            aside=aside,
+        )
+        changed.__dict__["segmentation"] = segmentation  # no need to cut it again
+        return changed

@@ -1,48 +1,47 @@
-"""The pieces of a workbench, kept on disk."""
+"""The pieces of a workbench: pictures on disk, how they are turned, what is noted of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 
-from puzzleflow.core.errors import OutputError
 from puzzleflow.core.types import ByteArray
-
-Kept = TypeVar("Kept", bound=np.ndarray[Any, Any])
+from puzzleflow.web.kept import Kept
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """One fragment as it came, and how often it was turned to the left by 90°.
+    """One fragment as it came.
 
-    pixels  (h, w, 4) uint8, at the resolution of the input
+    kept           (h, w, 4) uint8
+    quarter_turns  by which it lies turned to the left while nothing is on the board
+    sharp          False while it is cut from a reduced copy of the photograph
+    inventory      number in a museum's books
     """
 
     name: str
-    pixels: ByteArray
+    kept: Kept
     quarter_turns: int = 0
+    sharp: bool = True
+    inventory: str = ""
+    note: str = ""
 
     @property
-    def upright(self) -> ByteArray:
-        """(h, w, 4) as it is to be laid."""
-        return np.rot90(self.pixels, self.quarter_turns)
+    def pixels(self) -> ByteArray:
+        """(h, w, 4) as it came."""
+        return self.kept.load()
 
+    def turned(self, quarter_turns: int) -> ByteArray:
+        """(h, w, 4) turned to the left by 90° a step."""
+        return np.rot90(self.pixels, quarter_turns)
 
-def keep(folder: Path, name: str, array: Kept) -> Kept:
-    """The same array, but on disk: memory holds only what is being looked at."""
-    path = folder / f"{name}.npy"
-    try:
-        with path.open("xb") as stream:
-            np.save(stream, np.ascontiguousarray(array))
-    except OSError as error:
-        raise OutputError(f"no room for temporary files: {error.strerror or error}") from error
-    kept: Kept = np.load(path, mmap_mode="r")
-    return kept
+    def size(self, quarter_turns: int) -> tuple[int, int]:
+        """(height, width) when turned."""
+        height, width = self.kept.shape[:2]
+        return (width, height) if quarter_turns % 2 else (height, width)
 
 
 def plain_names(names: Sequence[str]) -> list[str]:

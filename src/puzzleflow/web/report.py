@@ -1,67 +1,197 @@
-"""The report: one page of HTML that needs nothing beside itself and prints on one sheet."""
+"""The report: one page of HTML that needs nothing beside itself; and a sheet to print 1:1."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.canvas import composite, lay, outline
+from puzzleflow.core.canvas import composite, outline
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pages import render
 from puzzleflow.pictures import reduced
-from puzzleflow.web.confidence import BANDS, UNKNOWN, band_of, extent, percent
+from puzzleflow.web.confidence import BANDS, UNKNOWN, Band, band_of, extent, percent
+from puzzleflow.web.drawing import Drawing, Laid, numbered, on_board, on_table
 from puzzleflow.web.exports import BY_HAND, jpeg
 from puzzleflow.web.workbench import Workbench
 
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 PICTURE_PX = 1100
-PIECE_PX = 320
 PAPER = (255, 255, 255)
+FIXED = Band(float("nan"), "fixed by hand", "#ffffff")
 
 
-def report_html(workbench: Workbench, made_at: datetime | None = None) -> str:
-    """The report of the arrangement on the board."""
+def report_html(workbench: Workbench, gap: float = 0.0, made_at: datetime | None = None) -> str:
+    """The report of what lies on the board."""
     now = workbench.history.now
     confidence = [float(value) for value in now.confidence()]
-    moment = (made_at or datetime.now(UTC).astimezone()).strftime("%Y-%m-%d %H:%M")
-    by = BY_HAND if now.answer is None else f"solver “{now.answer.solver}”"
+    by = BY_HAND if now.answer is None else f"solver “{now.answer.solution.solver}”"
     guessed = " (a guess: the pieces also fill other grids)" if now.ranking else ""
-    pieces = np.stack([reduced(cell, PIECE_PX) for cell in workbench.cells()])  # (N, h, w, 4)
-    bands = [band_of(value) for value in confidence]
-    width_px = max(2, pieces.shape[1] // 32)
-    marked = outline(pieces, [band.rgb for band in bands], [width_px] * len(bands))
-    return render(
-        "reconstruction.html",
-        title=workbench.title,
-        facts=[
-            f"{len(workbench.pieces)} pieces",
-            f"grid {now.grid.rows} × {now.grid.cols}{guessed}",
-            f"laid by {by}",
-            f"{len(now.pinned)} fixed by hand",
-            moment,
-            f"PuzzleFlow {version('puzzleflow')}",
-        ],
-        pictures={
-            "The reconstruction": _picture(lay(pieces, now.position_of, now.grid)),
-            "How sure each piece is": _picture(lay(marked, now.position_of, now.grid)),
+    given = 0 if now.answer is None else len(now.answer.pinned)
+    bands = [
+        FIXED if piece in now.pinned else band_of(value) for piece, value in enumerate(confidence)
+    ]
+    drawing = on_board(workbench, gap)
+    facts = [
+        *_facts(workbench, made_at),
+        f"grid {now.grid.rows} × {now.grid.cols}{guessed}",
+        f"laid by {by}",
+        f"{len(now.pinned)} fixed by hand",
+    ]
+    if given:
+        facts.append(f"the numbers hold given the {given} that were fixed")
+    empty = int((now.piece_at < 0).sum())
+    if empty:
+        facts.append(f"{empty} cell{'' if empty == 1 else 's'} empty")
+    order = [*(int(piece) for piece in now.piece_at if piece >= 0), *now.aside]
+    return _render(
+        workbench,
+        facts,
+        {
+            "The reconstruction": _picture(drawing),
+            "Numbers of the pieces": jpeg(numbered(drawing, _paper(drawing))),
+            "How sure each piece is": _picture(_outlined(drawing, bands)),
         },
-        legend=[*((band, extent(index)) for index, band in enumerate(BANDS)), (UNKNOWN, "")],
-        pieces=[
+        [
             {
-                "number": piece + 1,
-                "name": workbench.pieces[piece].name,
-                "row": now.grid.cell(position)[0] + 1,
-                "col": now.grid.cell(position)[1] + 1,
+                "place": _place(workbench, piece),
                 "band": bands[piece],
                 "confidence": percent(confidence[piece]),
                 "fixed": piece in now.pinned,
             }
-            for position, piece in enumerate(now.piece_at)
+            | _described(workbench, piece)
+            for piece in order
         ],
     )
 
 
-def _picture(rgba: ByteArray) -> bytes:
-    return jpeg(composite(reduced(rgba, PICTURE_PX), PAPER))
+def free_report_html(workbench: Workbench, made_at: datetime | None = None) -> str:
+    """The report of the free table."""
+    table = workbench.stock.free.now
+    drawing = on_table(workbench)
+    bands = [
+        FIXED if piece in table.pinned else band_of(table.confidence.get(piece))
+        for piece in range(len(workbench.pieces))
+    ]
+    return _render(
+        workbench,
+        [*_facts(workbench, made_at), f"{len(table.poses)} laid freely"],
+        {
+            "The reconstruction": _picture(drawing),
+            "Numbers of the pieces": jpeg(numbered(drawing, _paper(drawing))),
+        },
+        [
+            {
+                "place": f"{pose.x:.0f}, {pose.y:.0f} px, turned {pose.angle:.1f}°"
+                if (pose := table.poses.get(piece)) is not None
+                else "waits in the tray",
+                "band": bands[piece],
+                "confidence": percent(table.confidence.get(piece)),
+                "fixed": piece in table.pinned,
+            }
+            | _described(workbench, piece)
+            for piece in range(len(workbench.pieces))
+        ],
+    )
+
+
+def sheet_html(workbench: Workbench, drawing: Drawing) -> str:
+    """A page that prints the reconstruction at its own size."""
+    scale = workbench.sheet.px_per_mm
+    if scale is None:
+        raise InputError("printing 1:1 needs the scale: measure a ruler in the photograph first")
+    return render(
+        "life_size.html",
+        title=workbench.sheet.title,
+        picture=jpeg(composite(reduced(drawing.picture(), 4 * PICTURE_PX), PAPER)),
+        width_mm=drawing.width / scale,
+        height_mm=drawing.height / scale,
+    )
+
+
+def _facts(workbench: Workbench, made_at: datetime | None) -> list[str]:
+    sheet = workbench.sheet
+    count = len(workbench.pieces)
+    moment = (made_at or datetime.now(UTC).astimezone()).strftime("%Y-%m-%d %H:%M")
+    told = [
+        sheet.author,
+        sheet.date,
+        f"{count} piece{'' if count == 1 else 's'}",
+        "" if sheet.px_per_mm is None else f"{sheet.px_per_mm:.4g} pixels a millimetre",
+        f"printed {moment}",
+        f"PuzzleFlow {version('puzzleflow')}",
+    ]
+    return [fact for fact in told if fact]
+
+
+def _render(
+    workbench: Workbench,
+    facts: list[str],
+    pictures: dict[str, bytes],
+    pieces: list[dict[str, Any]],
+) -> str:
+    sheet = workbench.sheet
+    return render(
+        "reconstruction.html",
+        title=sheet.title,
+        facts=facts,
+        pictures=pictures,
+        legend=[
+            *((band, extent(index)) for index, band in enumerate(BANDS)),
+            (UNKNOWN, ""),
+            (FIXED, ""),
+        ],
+        pieces=pieces,
+    )
+
+
+def _place(workbench: Workbench, piece: int) -> str:
+    now = workbench.history.now
+    position = int(now.position_of[piece])
+    if position < 0:
+        return "aside"
+    row, col = now.grid.cell(position)
+    return f"row {row + 1}, column {col + 1}"
+
+
+def _described(workbench: Workbench, piece: int) -> dict[str, Any]:
+    told = workbench.pieces[piece]
+    return {
+        "number": piece + 1,
+        "name": told.name,
+        "turned": 90 * int(workbench.turns[piece]),
+        "inventory": told.inventory,
+        "note": told.note,
+    }
+
+
+def _outlined(drawing: Drawing, bands: list[Band]) -> Drawing:
+    """Every fragment with a line in the colour of its band."""
+    side = max(2, max(drawing.height, drawing.width) // 160)
+    return Drawing(
+        drawing.height,
+        drawing.width,
+        tuple(
+            Laid(
+                each.piece,
+                outline(each.pixels[None], [bands[each.piece].rgb], [side])[0],
+                each.top,
+                each.left,
+            )
+            if bands[each.piece] is not FIXED
+            else each
+            for each in drawing.laid
+        ),
+    )
+
+
+def _paper(drawing: Drawing) -> ByteArray:
+    paper: ByteArray = np.asarray(composite(reduced(drawing.picture(), PICTURE_PX), PAPER))
+    return paper
+
+
+def _picture(drawing: Drawing) -> bytes:
+    return jpeg(_paper(drawing))

@@ -1,11 +1,12 @@
-"""Routes that open a workbench: samples, pictures, a photograph, a saved file."""
+"""Routes that open a workbench: samples, pictures, a photograph, a saved file, a recent one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Annotated
 
@@ -13,19 +14,20 @@ from fastapi import APIRouter, File, Query, Response, UploadFile
 
 from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
-from puzzleflow.pictures import reduced
+from puzzleflow.core.types import ByteArray
+from puzzleflow.pictures import has_heic, reduced
 from puzzleflow.samples import find_sample, list_samples, load_sample
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
-from puzzleflow.web import schemas
+from puzzleflow.web import answers, schemas
 from puzzleflow.web.archive import unpack
 from puzzleflow.web.confidence import BANDS, UNKNOWN
 from puzzleflow.web.errors import NotFound, TooMuch
 from puzzleflow.web.exports import jpeg
-from puzzleflow.web.intake import EROSIONS, Upload, cut, fragments_of, read_upload
+from puzzleflow.web.finding import start_finding
+from puzzleflow.web.intake import EROSIONS, TOLD_CROP, Upload, cut, fragments_of, read_upload
 from puzzleflow.web.photo import Photo
-from puzzleflow.web.pieces import Piece
 from puzzleflow.web.service import PROBLEMS, InService, Service
+from puzzleflow.web.stock import Stock
 from puzzleflow.web.views import state_of
 from puzzleflow.web.workbench import Workbench
 
@@ -37,26 +39,29 @@ THUMBNAIL_PX = 240
 
 
 @router.get("/about")
-def about(service: InService) -> schemas.About:
+def about(service: InService) -> answers.About:
     """What this server can do and how much it takes."""
-    limits = schemas.LimitInfo.model_validate(
-        {name: asdict(service.limits)[name] for name in schemas.LimitInfo.model_fields}
+    limits = answers.LimitInfo.model_validate(
+        {name: asdict(service.limits)[name] for name in answers.LimitInfo.model_fields}
     )
-    return schemas.About(
+    return answers.About(
         version=version("puzzleflow"),
         limits=limits,
         solvers=service.shelf.names(),
         default_solver=DEFAULT_SOLVER,
-        erosions=EROSIONS,
+        erosions=list(EROSIONS),
         bands=[
-            schemas.BandInfo(least=band.least, label=band.label, colour=band.colour)
+            answers.BandInfo(least=band.least, label=band.label, colour=band.colour)
             for band in BANDS
         ],
         unknown_colour=UNKNOWN.colour,
         samples=[
-            schemas.SampleInfo(name=s.name, title=s.title, artist=s.artist, date=s.date)
+            answers.SampleInfo(name=s.name, title=s.title, artist=s.artist, date=s.date)
             for s in list_samples()
         ],
+        heic=has_heic(),
+        psd=find_spec("psd_tools") is not None,
+        keeps=service.keeps,
     )
 
 
@@ -78,16 +83,31 @@ def _thumbnail(name: str) -> bytes:
     return jpeg(reduced(load_sample(name), THUMBNAIL_PX))
 
 
+@router.get("/workbenches")
+def recent(service: InService) -> list[answers.Recent]:
+    """The workbenches that are kept, the one changed last first."""
+    return [
+        answers.Recent(
+            id=name,
+            title=told.title,
+            origin=told.origin,
+            num_pieces=told.num_pieces,
+            solved=told.solved,
+            changed_at=told.changed_at,
+        )
+        for name, told in service.workbenches.recent()
+    ]
+
+
 @router.post("/workbenches/sample", status_code=201)
-def open_sample(request: schemas.SampleRequest, service: InService) -> schemas.State:
+def open_sample(request: schemas.SampleRequest, service: InService) -> answers.State:
     """Cut a bundled picture into a puzzle."""
     sample = find_sample(request.sample)
     title = f"{sample.title}, {sample.artist}" if sample.artist else sample.title
     grid = Grid(request.grid.rows, request.grid.cols)
 
     def fill(workbench: Workbench) -> None:
-        picture = load_sample(sample.name)
-        _use_puzzle(workbench, cut(picture, grid, request.erosion, request.seed, service.limits))
+        _use_cut(workbench, load_sample(sample.name), grid, request.erosion, request.seed, service)
 
     return _open(service, title, "sample", fill)
 
@@ -100,47 +120,51 @@ def open_cut(
     cols: Side = 3,
     erosion: Annotated[str, Query(max_length=40)] = "vae",
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-) -> schemas.State:
+) -> answers.State:
     """Cut a picture of one's own into a puzzle."""
 
     def fill(workbench: Workbench) -> None:
-        picture = read_upload(_read(file, service), service.limits)[..., :3]
-        _use_puzzle(workbench, cut(picture, Grid(rows, cols), erosion, seed, service.limits))
+        picture = read_upload(_read(file, service), service.limits, reduce=True)[..., :3]
+        _use_cut(workbench, picture, Grid(rows, cols), erosion, seed, service)
 
     return _open(service, _stem(file), "cut", fill)
 
 
 @router.post("/workbenches/pieces", status_code=201)
-def open_pieces(files: ManyFiles, service: InService) -> schemas.State:
+def open_pieces(files: ManyFiles, service: InService) -> answers.State:
     """Pictures of fragments, one each."""
-    if len(files) > service.limits.max_files:
-        raise TooMuch(f"{len(files)} files; at most {service.limits.max_files} at once")
+    count = len(files)
+    if count > service.limits.max_files:
+        raise TooMuch(f"{count} files; at most {service.limits.max_files} at once")
 
     def fill(workbench: Workbench) -> None:
         uploads = [_read(file, service) for file in files]
         workbench.set_pieces(fragments_of(uploads, service.limits))
 
-    return _open(service, f"{len(files)} fragments", "pieces", fill)
+    return _open(service, f"{count} fragment{'' if count == 1 else 's'}", "pieces", fill)
 
 
 @router.post("/workbenches/photo", status_code=201)
-def open_photo(file: OneFile, service: InService) -> schemas.State:
-    """One photograph of many fragments on a plain ground."""
+def open_photo(file: OneFile, service: InService) -> answers.State:
+    """One photograph of many fragments on a plain ground; they are looked for in a job."""
 
     def fill(workbench: Workbench) -> None:
-        pixels = read_upload(_read(file, service), service.limits)
-        workbench.photo = Photo.found(workbench.folder, pixels)
-        workbench.set_pieces(workbench.photo.pieces())
+        pixels = read_upload(_read(file, service), service.limits, reduce=True)
+        photo = Photo.taken(workbench.folder, pixels)
+        workbench.stocks.add(Stock((), "begin", photo))
 
-    return _open(service, _stem(file), "photo", fill)
+    state = _open(service, _stem(file), "photo", fill)
+    workbench = service.workbenches.get(state.id)
+    start_finding(workbench, service.runner, None)
+    return state_of(workbench)
 
 
 @router.post("/workbenches/open", status_code=201)
-def open_saved(file: OneFile, service: InService) -> schemas.State:
+def open_saved(file: OneFile, service: InService) -> answers.State:
     """A workbench file saved before."""
 
     def fill(workbench: Workbench) -> None:
-        upload = _read(file, service)
+        upload = _read(file, service, service.limits.max_request_bytes)
         with naming(upload.name[:80] or "the file"):
             unpack(upload.content, workbench)
 
@@ -149,7 +173,7 @@ def open_saved(file: OneFile, service: InService) -> schemas.State:
 
 def _open(
     service: Service, title: str, origin: str, fill: Callable[[Workbench], None]
-) -> schemas.State:
+) -> answers.State:
     """Fill a new workbench; it is listed only when that succeeded."""
     workbench = service.workbenches.draft(title, origin)
     try:
@@ -161,13 +185,18 @@ def _open(
     return state_of(service.workbenches.add(workbench))
 
 
-def _use_puzzle(workbench: Workbench, puzzle: Puzzle) -> None:
-    pieces = [Piece(f"piece_{i:02d}.png", pixels) for i, pixels in enumerate(puzzle.pieces)]
-    workbench.set_pieces(pieces, puzzle.grid, puzzle.truth)
+def _use_cut(
+    workbench: Workbench, picture: ByteArray, grid: Grid, erosion: str, seed: int, service: Service
+) -> None:
+    puzzle, cropped = cut(picture, grid, erosion, seed, service.limits)
+    if cropped > TOLD_CROP:
+        workbench.sheet = replace(workbench.sheet, remarks=(("cropped", round(cropped, 4)),))
+    cuts = [(f"piece_{i:02d}.png", pixels) for i, pixels in enumerate(puzzle.pieces)]
+    workbench.set_pieces(cuts, puzzle.grid, puzzle.truth)
 
 
-def _read(file: UploadFile, service: Service) -> Upload:
-    bound = service.limits.max_file_bytes
+def _read(file: UploadFile, service: Service, bound: int | None = None) -> Upload:
+    bound = service.limits.max_file_bytes if bound is None else bound
     content = file.file.read(bound + 1)
     name = file.filename or ""
     if len(content) > bound:

@@ -1,4 +1,4 @@
-"""The JSON inside a workbench file: history with every answer, checked when read."""
+"""The JSON of a workbench: history with every answer, checked when read."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from typing import Annotated, Final, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from puzzleflow.core.errors import FormatError
+from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.pose import Pose
 from puzzleflow.core.puzzle import Layout, Solution
-from puzzleflow.core.types import FloatArray
-from puzzleflow.web.history import MAX_STEPS, Arrangement, GridGuess, History
+from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.web.free import FreeHistory, FreeTable
+from puzzleflow.web.history import MAX_STEPS, Answer, Arrangement, GridGuess, History
+from puzzleflow.web.sheet import MAX_PX_PER_MM, Sheet
 
 SCHEMA: Final = "puzzleflow/workbench"
-VERSION: Final = 1
+VERSION: Final = 2
 KEPT_ANSWERS = 20
+DIGITS = 6
 
 Positions = list[int]
 Rows = list[list[float | None]]
 Text = Annotated[str, Field(max_length=200)]
+Long = Annotated[str, Field(max_length=2000)]
 Side = Annotated[int, Field(ge=1, le=10_000)]
+Turns = list[Annotated[int, Field(ge=0, le=3)]]
 
 
 class _Saved(BaseModel):
@@ -28,15 +34,21 @@ class _Saved(BaseModel):
 
 
 class SavedLayoutChoice(_Saved):
-    """One whole layout among the best."""
+    """One whole layout among the best; grid and turns where the solver told them."""
 
     position_of: Positions
     energy: float | None = None
     probability: float | None = None
+    grid: tuple[Side, Side] | None = None
+    turns: Turns | None = None
 
 
 class SavedAnswer(_Saved):
-    """A solver's answer, and the grid it was found on."""
+    """A solver's answer, and the grid it was found on.
+
+    Since version 2: ``is_open`` where cells may be empty, ``turns`` that the solver found,
+    ``seen_turns`` of the pieces as it saw them, and the pins it was given.
+    """
 
     rows: Side
     cols: Side
@@ -50,6 +62,10 @@ class SavedAnswer(_Saved):
     position_prob: list[list[float]] | None = None
     alternatives: list[SavedLayoutChoice] = []
     trace: list[Positions] | None = None
+    is_open: bool = False
+    turns: Turns | None = None
+    seen_turns: Turns | None = None
+    pinned: list[int] = []
 
 
 class SavedGuess(_Saved):
@@ -57,7 +73,8 @@ class SavedGuess(_Saved):
 
     rows: Side
     cols: Side
-    cost: float | None
+    cost: float | None = None
+    probability: float | None = None
 
 
 class SavedStep(_Saved):
@@ -70,24 +87,60 @@ class SavedStep(_Saved):
     pinned: list[int] = []
     answer: int | None = None
     ranking: list[SavedGuess] = []
+    turns: Turns | None = None
+    groups: list[list[int]] = []
+    laid: tuple[Positions, Turns] | None = None
+
+
+class SavedTable(_Saved):
+    """One table of free placing: piece → x, y, angle."""
+
+    poses: dict[int, tuple[float, float, float]]
+    label: Text
+    pinned: list[int] = []
+    components: list[list[int]] = []
+    confidence: dict[int, float] = {}
 
 
 class SavedPhoto(_Saved):
-    """How the photograph was cut apart."""
+    """How the photograph was cut apart; names of files only in a workbench's own folder."""
 
     threshold: float
     automatic: bool
+    warnings: list[Long] = []
+    aside: list[tuple[int, Text]] = []
+    whole: Text = ""
+    work: Text = ""
+    labels: Text = ""
+
+
+class SavedSheet(_Saved):
+    """Author, date, scale."""
+
+    author: Text = ""
+    date: Text = ""
+    px_per_mm: Annotated[float, Field(gt=0, le=MAX_PX_PER_MM)] | None = None
+    remarks: list[tuple[Text, float]] = []
+
+
+class SavedNote(_Saved):
+    """What is noted of one piece."""
+
+    inventory: Text = ""
+    note: Long = ""
+    sharp: bool = True
+    file: Text = ""
 
 
 class SavedWorkbench(_Saved):
     """The whole file; pieces are named in order, their pictures lie in ``pieces/``."""
 
     format: Literal["puzzleflow/workbench"] = Field(alias="schema", default=SCHEMA)
-    version: Literal[1] = VERSION
+    version: Literal[1, 2] = VERSION
     title: Text
     origin: Text
-    pieces: Annotated[list[Text], Field(min_length=1)]
-    quarter_turns: list[Annotated[int, Field(ge=0, le=3)]] = []
+    pieces: list[Text]
+    quarter_turns: Turns = []
     grid: tuple[Side, Side] | None = None
     truth: Positions | None = None
     truth_grid: tuple[Side, Side] | None = None
@@ -95,100 +148,201 @@ class SavedWorkbench(_Saved):
     steps: Annotated[list[SavedStep], Field(max_length=MAX_STEPS)] = []
     at: int = -1
     answers: Annotated[list[SavedAnswer], Field(max_length=MAX_STEPS)] = []
+    label: Text = "begin"
+    sheet: SavedSheet = SavedSheet()
+    notes: list[SavedNote] = []
+    tables: Annotated[list[SavedTable], Field(max_length=MAX_STEPS)] = []
+    table_at: int = -1
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
 
-def save_history(history: History) -> tuple[list[SavedStep], list[SavedAnswer]]:
+# -- writing ---------------------------------------------------------------------
+
+
+def save_history(
+    history: History, most_answers: int = KEPT_ANSWERS
+) -> tuple[list[SavedStep], list[SavedAnswer]]:
     """All steps, and the answers of the latest ones."""
-    latest: dict[int, tuple[Solution, Grid]] = {}
-    for step in reversed(history.steps):
-        if step.answer is not None and len(latest) < KEPT_ANSWERS:
-            latest.setdefault(id(step.answer), (step.answer, step.grid))
+    latest: dict[int, Answer] = {}
+    for step in [*history.steps[history.at : history.at + 1], *reversed(history.steps)]:
+        if step.answer is not None and len(latest) < most_answers:
+            latest.setdefault(id(step.answer), step.answer)
     number = {key: index for index, key in enumerate(latest)}
-    steps = [
-        SavedStep(
-            rows=step.grid.rows,
-            cols=step.grid.cols,
-            position_of=step.position_of.tolist(),
-            label=step.label,
-            pinned=sorted(step.pinned),
-            answer=number.get(id(step.answer)),
-            ranking=[
-                SavedGuess(rows=guess.grid.rows, cols=guess.grid.cols, cost=guess.cost)
-                for guess in step.ranking
-            ],
-        )
-        for step in history.steps
-    ]
-    return steps, [_save_answer(answer, grid) for answer, grid in latest.values()]
+    steps = [_save_step(step, number.get(id(step.answer))) for step in history.steps]
+    return steps, [_save_answer(answer) for answer in latest.values()]
 
 
-def _save_answer(answer: Solution, grid: Grid) -> SavedAnswer:
-    seams = answer.seam_confidence or (None, None)
+def _save_step(step: Arrangement, answer: int | None) -> SavedStep:
+    return SavedStep(
+        rows=step.grid.rows,
+        cols=step.grid.cols,
+        position_of=step.position_of.tolist(),
+        label=step.label,
+        pinned=sorted(step.pinned),
+        answer=answer,
+        ranking=[
+            SavedGuess(
+                rows=guess.grid.rows,
+                cols=guess.grid.cols,
+                cost=guess.cost,
+                probability=guess.probability,
+            )
+            for guess in step.ranking
+        ],
+        turns=step.turns.tolist(),
+        groups=[sorted(group) for group in step.groups],
+        laid=(step.laid[0].tolist(), step.laid[1].tolist()),
+    )
+
+
+def _save_answer(answer: Answer) -> SavedAnswer:
+    found = answer.solution
+    seams = found.seam_confidence or (None, None)
     right, down = (None if s is None else np.asarray(s, dtype=float) for s in seams)
     return SavedAnswer(
-        rows=grid.rows,
-        cols=grid.cols,
-        position_of=answer.position_of.tolist(),
-        solver=answer.solver,
+        rows=answer.grid.rows,
+        cols=answer.grid.cols,
+        position_of=found.position_of.tolist(),
+        solver=found.solver,
         seconds=answer.seconds,
-        energy=_finite(answer.energy),
-        confidence=None if answer.confidence is None else _numbers(answer.confidence),
+        energy=_finite(found.energy),
+        confidence=None if found.confidence is None else _numbers(found.confidence),
         right_seams=None if right is None else [_numbers_or_none(row) for row in right],
         down_seams=None if down is None else [_numbers_or_none(row) for row in down],
         position_prob=None
-        if answer.position_prob is None
-        else [_numbers(row) for row in answer.position_prob],
+        if found.position_prob is None
+        else [_numbers(row) for row in found.position_prob],
         alternatives=[
             SavedLayoutChoice(
                 position_of=layout.position_of.tolist(),
                 energy=_finite(layout.energy),
                 probability=_finite(layout.probability),
+                grid=None if layout.grid is None else layout.grid.shape,
+                turns=None if layout.turns is None else layout.turns.tolist(),
             )
-            for layout in answer.alternatives
+            for layout in found.alternatives
         ],
-        trace=None if answer.trace is None else answer.trace.tolist(),
+        trace=None if found.trace is None else found.trace.tolist(),
+        is_open=found.grid is not None,
+        turns=None if found.turns is None else found.turns.tolist(),
+        seen_turns=answer.turns.tolist(),
+        pinned=sorted(answer.pinned),
     )
+
+
+def save_tables(free: FreeHistory) -> list[SavedTable]:
+    """All tables of free placing."""
+    return [
+        SavedTable(
+            poses={piece: (pose.x, pose.y, pose.angle) for piece, pose in table.poses.items()},
+            label=table.label,
+            pinned=sorted(table.pinned),
+            components=[sorted(component) for component in table.components],
+            confidence=dict(table.confidence),
+        )
+        for table in free.steps
+    ]
+
+
+def save_sheet(sheet: Sheet) -> SavedSheet:
+    """Author, date, scale."""
+    return SavedSheet(
+        author=sheet.author,
+        date=sheet.date,
+        px_per_mm=sheet.px_per_mm,
+        remarks=list(sheet.remarks),
+    )
+
+
+# -- reading ---------------------------------------------------------------------
+
+
+def load_sheet(saved: SavedWorkbench) -> Sheet:
+    """Title, author, date, scale."""
+    sheet = saved.sheet
+    return Sheet(saved.title[:120], sheet.author, sheet.date, sheet.px_per_mm, tuple(sheet.remarks))
 
 
 def load_history(saved: SavedWorkbench) -> History:
     """The history of a saved workbench; raises InputError where it contradicts itself."""
-    answers = [_load_answer(answer) for answer in saved.answers]
+    count = len(saved.pieces)
+    base = np.array(saved.quarter_turns or [0] * count, dtype=np.int64)
+    answers = [_load_answer(answer, count, base) for answer in saved.answers]
     history = History()
     for step in saved.steps:
         if step.answer is not None and not 0 <= step.answer < len(answers):
             raise FormatError("a step refers to an answer that is not there")
         answer = None if step.answer is None else answers[step.answer]
         grid = Grid(step.rows, step.cols)
-        if grid.num_pieces != len(saved.pieces):
-            raise FormatError(f"{len(saved.pieces)} pieces do not fill a {grid} grid")
-        if step.answer is not None:
-            found_on = saved.answers[step.answer]
-            if (found_on.rows, found_on.cols) != grid.shape:
-                raise FormatError("a step and its answer lie on different grids")
-        if not set(step.pinned) <= set(range(grid.num_pieces)):
+        if saved.version == 1 and grid.num_pieces != count:
+            raise FormatError(f"{count} pieces do not fill a {grid} grid")
+        if saved.version == 1 and answer is not None and answer.grid != grid:
+            raise FormatError("a step and its answer lie on different grids")
+        members = {*step.pinned, *(piece for group in step.groups for piece in group)}
+        if not members <= set(range(count)):
             raise FormatError("a pinned piece does not exist")
-        guesses = (GridGuess(Grid(guess.rows, guess.cols), guess.cost) for guess in step.ranking)
+        guesses = (
+            GridGuess(Grid(guess.rows, guess.cols), guess.cost, guess.probability)
+            for guess in step.ranking
+        )
         history.add(
             Arrangement(
                 grid,
-                np.array(step.position_of, dtype=np.int64),
+                _positions(step.position_of, count),
                 step.label,
+                _positions(step.turns, count) if step.turns is not None else base,
                 frozenset(step.pinned),
+                tuple(frozenset(group) for group in step.groups),
                 answer,
+                _laid(step, answer, count),
                 tuple(guesses),
             )
         )
-    if not -1 <= saved.at < len(history.steps) or (history.steps and saved.at < 0):
-        raise FormatError("the place in the history does not exist")
+    _check_place(saved.at, len(history.steps))
     history.at = saved.at
     return history
 
 
-def _load_answer(saved: SavedAnswer) -> Solution:
+def _laid(step: SavedStep, answer: Answer | None, count: int) -> tuple[IntArray, IntArray] | None:
+    if step.laid is not None:
+        return _positions(step.laid[0], count), _positions(step.laid[1], count)
+    if answer is None:
+        return None
+    return answer.solution.position_of, answer.upright(answer.solution)
+
+
+def _check_place(at: int, count: int) -> None:
+    if not -1 <= at < count or (count and at < 0):
+        raise FormatError("the place in the history does not exist")
+
+
+def load_tables(saved: SavedWorkbench) -> FreeHistory:
+    """The tables of free placing."""
+    free = FreeHistory()
+    everything = set(range(len(saved.pieces)))
+    for table in saved.tables:
+        named = {*table.poses, *table.pinned, *table.confidence}
+        named.update(piece for component in table.components for piece in component)
+        if not named <= everything or not set(table.pinned) <= set(table.poses):
+            raise FormatError("a piece on the table does not exist")
+        free.add(
+            FreeTable(
+                {piece: Pose(*values) for piece, values in table.poses.items()},
+                table.label,
+                frozenset(table.pinned),
+                tuple(frozenset(component) for component in table.components),
+                dict(table.confidence),
+            )
+        )
+    _check_place(saved.table_at, len(free.steps))
+    free.at = saved.table_at
+    return free
+
+
+def _load_answer(saved: SavedAnswer, count: int, base: IntArray) -> Answer:
     grid = Grid(saved.rows, saved.cols)
-    if len(saved.position_of) != grid.num_pieces:
+    if len(saved.position_of) != count or (not saved.is_open and grid.num_pieces != count):
         raise FormatError("an answer has another number of pieces than its grid")
     try:
         seams = None
@@ -197,7 +351,7 @@ def _load_answer(saved: SavedAnswer) -> Solution:
                 _matrix(saved.right_seams, grid.rows, grid.cols - 1),
                 _matrix(saved.down_seams, grid.rows - 1, grid.cols),
             )
-        return Solution(
+        solution = Solution(
             np.array(saved.position_of, dtype=np.int64),
             saved.solver,
             saved.seconds,
@@ -206,14 +360,40 @@ def _load_answer(saved: SavedAnswer) -> Solution:
             seams,
             None if saved.position_prob is None else np.array(saved.position_prob, dtype=float),
             tuple(
-                Layout(np.array(c.position_of, dtype=np.int64), c.energy, c.probability)
-                for c in saved.alternatives
-                if len(c.position_of) == grid.num_pieces
+                _load_layout(choice, saved.is_open)
+                for choice in saved.alternatives
+                if len(choice.position_of) == count
             ),
             None if saved.trace is None else np.array(saved.trace, dtype=np.int64),
+            grid=grid if saved.is_open else None,
+            turns=None if saved.turns is None else np.array(saved.turns, dtype=np.int64),
         )
+        seen = base if saved.seen_turns is None else _positions(saved.seen_turns, count)
     except (ValueError, OverflowError) as error:  # ragged rows, numbers beyond 64 bits
+        if isinstance(error, InputError):
+            raise
         raise FormatError(f"an answer holds no array ({error})") from error
+    return Answer(solution, grid, seen, frozenset(saved.pinned), saved.seconds)
+
+
+def _load_layout(saved: SavedLayoutChoice, is_open: bool) -> Layout:
+    grid = None if saved.grid is None or not is_open else Grid(*saved.grid)
+    return Layout(
+        np.array(saved.position_of, dtype=np.int64),
+        saved.energy,
+        saved.probability,
+        grid,
+        None if saved.turns is None else np.array(saved.turns, dtype=np.int64),
+    )
+
+
+def _positions(values: list[int], count: int) -> IntArray:
+    if len(values) != count:
+        raise FormatError(f"{len(values)} numbers for {count} pieces")
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError as error:
+        raise FormatError("a number beyond 64 bits") from error
 
 
 def _matrix(rows: Rows, height: int, width: int) -> FloatArray:
@@ -226,8 +406,9 @@ def _finite(value: float | None) -> float | None:
 
 
 def _numbers(values: object) -> list[float]:
-    return [float(v) for v in np.nan_to_num(np.asarray(values, dtype=float))]
+    return [round(float(v), DIGITS) for v in np.nan_to_num(np.asarray(values, dtype=float))]
 
 
 def _numbers_or_none(values: object) -> list[float | None]:
-    return [_finite(float(v)) for v in np.asarray(values, dtype=float)]
+    found = (_finite(float(v)) for v in np.asarray(values, dtype=float))
+    return [None if value is None else round(value, DIGITS) for value in found]

@@ -1,4 +1,4 @@
-"""What goes over the wire: requests with their bounds, and the state that the page draws."""
+"""What is asked over the wire: request bodies with their bounds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from puzzleflow.web.sheet import MAX_PX_PER_MM
+
 Index = Annotated[int, Field(ge=0, le=9999)]
+Place = Annotated[int, Field(ge=-1, le=9999)]
 Side = Annotated[int, Field(ge=1, le=100)]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Chosen = Annotated[list[Index], Field(min_length=1, max_length=1000)]
-Fraction = float | None
+Few = Annotated[int, Field(ge=0, le=20)]
+Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
+Points = Annotated[list[tuple[Coordinate, Coordinate]], Field(min_length=1, max_length=4000)]
+Short = Annotated[str, Field(max_length=80)]
 
 
 class Request(BaseModel):
@@ -29,7 +35,7 @@ class GridSize(Request):
 class SampleRequest(Request):
     """A bundled picture to be cut."""
 
-    sample: Annotated[str, Field(max_length=80)]
+    sample: Short
     grid: GridSize = GridSize(rows=3, cols=3)
     erosion: Annotated[str, Field(max_length=40)] = "vae"
     seed: Seed = 0
@@ -53,6 +59,26 @@ class SplitRequest(Request):
     piece: Index
 
 
+class PaintRequest(Request):
+    """A stroke of the brush, or a lasso, in pixels (x, y) of the photograph.
+
+    Without a piece, adding makes a new one and taking away concerns all.
+    """
+
+    tool: Literal["brush", "lasso"]
+    points: Points
+    radius: Annotated[float, Field(gt=0, le=5000)] = 10.0
+    piece: Index | None = None
+    add: bool = True
+
+
+class AsideRequest(Request):
+    """A fragment of the photograph put aside (a ruler, a label), or back among the pieces."""
+
+    fragment: Annotated[int, Field(ge=1, le=9999)]
+    aside: bool
+
+
 class TurnRequest(Request):
     """Pieces to be turned; a quarter turn goes to the left."""
 
@@ -61,27 +87,49 @@ class TurnRequest(Request):
 
 
 class SolveRequest(Request):
-    """Solve; without a grid every possible one is tried."""
+    """Solve; without a grid it is guessed.
 
-    solver: Annotated[str, Field(max_length=80)] | None = None
+    ``missing`` and ``foreign`` are upper bounds: cells that stay empty, pieces that belong
+    nowhere. ``turned``: pieces may lie turned by quarters.
+    """
+
+    solver: Short | None = None
     grid: GridSize | None = None
+    missing: Few = 0
+    foreign: Few = 0
+    turned: bool = False
     seed: Seed = 0
-    num_alternatives: Annotated[int, Field(ge=0, le=20)] = 8
+    num_alternatives: Few = 8
 
 
 class PlaceRequest(Request):
-    """Lay a piece into a cell; the piece that lies there takes its place."""
+    """Lay a piece into a cell, or into the tray (-1); what lies there takes its place."""
 
     piece: Index
-    position: Index
+    position: Place
     pin: bool = False
 
 
-class PinRequest(Request):
-    """Fix a piece where it lies, or let it go; without a piece all are let go."""
+class ShiftRequest(Request):
+    """Move a block of pieces by some rows and columns."""
 
-    piece: Index | None = None
+    pieces: Chosen
+    rows: Annotated[int, Field(ge=-100, le=100)] = 0
+    cols: Annotated[int, Field(ge=-100, le=100)] = 0
+
+
+class PinRequest(Request):
+    """Fix pieces where they lie, or let them go; without pieces all are let go."""
+
+    pieces: Chosen | None = None
     pinned: bool = True
+
+
+class JoinRequest(Request):
+    """Pieces that belong together as they lie, or no longer."""
+
+    pieces: Chosen
+    together: bool = True
 
 
 class ChooseRequest(Request):
@@ -90,152 +138,38 @@ class ChooseRequest(Request):
     index: Index
 
 
-class Problem(BaseModel):
-    """What went wrong, in a sentence."""
+class DescribeRequest(Request):
+    """What is noted of one piece."""
 
-    detail: str
-
-
-class SampleInfo(BaseModel):
-    """A bundled picture."""
-
-    name: str
-    title: str
-    artist: str
-    date: str
+    piece: Index
+    inventory: Short = ""
+    note: Annotated[str, Field(max_length=2000)] = ""
 
 
-class LimitInfo(BaseModel):
-    """What may be uploaded."""
+class SheetRequest(Request):
+    """Title, author, date and scale of a workbench."""
 
-    max_request_bytes: int
-    max_file_bytes: int
-    max_files: int
-    max_pixels: int
-    max_total_pixels: int
-    max_pieces: int
+    title: Annotated[str, Field(max_length=120)]
+    author: Annotated[str, Field(max_length=120)] = ""
+    date: Annotated[str, Field(max_length=40)] = ""
+    px_per_mm: Annotated[float, Field(gt=0, le=MAX_PX_PER_MM)] | None = None
 
 
-class BandInfo(BaseModel):
-    """A range of confidence, from ``least`` on."""
+class PoseRequest(Request):
+    """Where a fragment lies on the free table: centre of its picture, and degrees to the left."""
 
-    least: float
-    label: str
-    colour: str
-
-
-class About(BaseModel):
-    """What this server can do."""
-
-    version: str
-    limits: LimitInfo
-    solvers: list[str]
-    default_solver: str
-    erosions: dict[str, str]
-    bands: list[BandInfo]
-    unknown_colour: str
-    samples: list[SampleInfo]
+    piece: Index
+    x: Coordinate
+    y: Coordinate
+    angle: Annotated[float, Field(ge=-3600, le=3600)] = 0.0
 
 
-class PieceInfo(BaseModel):
-    """One piece; ``picture`` is the address of its picture."""
+class FreePlaceRequest(Request):
+    """Fragments laid elsewhere on the table, or into the tray.
 
-    name: str
-    width: int
-    height: int
-    quarter_turns: int
-    picture: str
+    snap  let the first one go to the best fit near where it was dropped
+    """
 
-
-class PhotoInfo(BaseModel):
-    """The photograph; boxes are (top, left, height, width) in its pixels, one per piece."""
-
-    width: int
-    height: int
-    threshold: float
-    automatic: bool
-    boxes: list[tuple[int, int, int, int]]
-    cutouts: list[str]
-    picture: str
-    warnings: list[str]
-
-
-class Candidate(BaseModel):
-    """A piece that may belong into a cell."""
-
-    piece: int
-    probability: float
-
-
-class WholeLayout(BaseModel):
-    """One of the best whole layouts."""
-
-    piece_at: list[int]
-    energy: float | None
-    probability: float | None
-    fits_pins: bool
-
-
-class GridCost(BaseModel):
-    """A grid that was tried."""
-
-    rows: int
-    cols: int
-    cost: float | None
-
-
-class Earlier(BaseModel):
-    """The arrangement before, to compare with."""
-
-    piece_at: list[int]
-    label: str
-
-
-class Board(BaseModel):
-    """The arrangement on the board; lists over positions unless said otherwise."""
-
-    rows: int
-    cols: int
-    cell_width: int
-    cell_height: int
-    piece_at: list[int]
-    pinned: list[int] = Field(description="pieces")
-    confidence: list[Fraction] = Field(description="per position")
-    right_seams: list[list[Fraction]]
-    down_seams: list[list[Fraction]]
-    candidates: list[list[Candidate]]
-    layouts: list[WholeLayout]
-    layout_index: int | None
-    trace: list[list[int]] = Field(description="per step the position of every piece")
-    grid_guessed: bool
-    ranking: list[GridCost]
-    solver: str | None
-    seconds: float | None
-    label: str
-    undo: str | None
-    redo: str | None
-    previous: Earlier | None
-    right: list[bool] | None = Field(description="per position, where the truth is known")
-
-
-class JobInfo(BaseModel):
-    """A solve under way, or the last one."""
-
-    status: Literal["waiting", "running", "done", "failed", "cancelled"]
-    message: str
-    fraction: float | None
-    changes: int
-
-
-class State(BaseModel):
-    """Everything that the page shows."""
-
-    id: str
-    title: str
-    origin: str
-    pieces: list[PieceInfo]
-    grids: list[GridSize]
-    grid: GridSize | None
-    photo: PhotoInfo | None
-    board: Board | None
-    job: JobInfo | None
+    poses: Annotated[list[PoseRequest], Field(max_length=1000)] = []
+    tray: Annotated[list[Index], Field(max_length=1000)] = []
+    snap: bool = False

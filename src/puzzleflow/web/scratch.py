@@ -1,4 +1,4 @@
-"""A temporary folder that is gone after the program, also after a crash.
+"""Where workbenches lie: a temporary folder that is gone after the program, or one that stays.
 
 Every running server holds a lock on a file inside its folder. A crash ends
 the lock but not the folder: the next start removes every folder of the same
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from puzzleflow.core.errors import OutputError
@@ -32,10 +33,43 @@ def scratch_folder(parent: str | Path | None = None) -> Iterator[Path]:
     except OSError as error:
         raise OutputError(f"cannot use {place} for temporary files: {error.strerror}") from error
     try:
-        with locked(folder):
+        with _held(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def kept_folder(folder: Path) -> Iterator[Path]:
+    """A folder of the user's in which workbenches stay; another program in it is refused."""
+    with _held(folder):
+        for half_removed in folder.glob(".gone-*"):
+            shutil.rmtree(half_removed, ignore_errors=True)
+        yield folder
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """The lock on a folder; that somebody removed the folder meanwhile is no failure."""
+    lock = locked(folder)
+    lock.__enter__()
+    try:
+        yield
+    finally:
+        with suppress(OutputError):
+            lock.__exit__(None, None, None)
+
+
+def user_folder() -> Path:
+    """Where workbenches of this user are kept, as the system's customs are."""
+    home = Path.home()
+    if sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    elif os.name == "nt":
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "puzzleflow" / "workbenches"
 
 
 def sweep(place: Path) -> list[Path]:

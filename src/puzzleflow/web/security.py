@@ -2,19 +2,24 @@
 
 A page on the internet can make a browser send requests to this machine. It
 cannot choose the Host and Origin headers, so these decide: a foreign Host is
-how DNS rebinding shows itself, a foreign Origin is another site's page.
+how DNS rebinding shows itself, a foreign Origin is another site's page. Where other
+machines can reach the server, a token in the address decides who may ask; a cookie keeps it
+after the first visit.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import secrets
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from puzzleflow.web.limits import Limits
@@ -23,6 +28,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 EVERYWHERE = frozenset({"0.0.0.0", "::", ""})
 HOST = re.compile(r"(\[(?P<address>[^][\s]+)]|(?P<name>[^][\s:/?#@]+))(:(?P<port>[0-9]{0,5}))?")
 LAST_PORT = 65535
+COOKIE = "puzzleflow-token"
+COOKIE_S = 30 * 24 * 3600
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -70,10 +77,13 @@ def _is_address(name: str) -> bool:
 class Guard:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, rule: HostRule, limits: Limits) -> None:
+    def __init__(
+        self, app: ASGIApp, rule: HostRule, limits: Limits, token: str | None = None
+    ) -> None:
         self.app = app
         self.rule = rule
         self.limits = limits
+        self.token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -85,6 +95,11 @@ class Guard:
         headers = Headers(scope=scope)
         guarded_send = _with_headers(send)
         refusal = self._refusal(scope["method"], headers)
+        if refusal is None and self.token is not None and not self._knows(headers):
+            if scope["method"] in SAFE_METHODS and self._told(scope):
+                await self._welcome()(scope, receive, guarded_send)
+                return
+            refusal = 403, "open the whole address that the program printed: it has a token"
         if refusal is None:
             bound = self._bound(headers)
             refusal = _declared_too_long(headers, bound)
@@ -107,6 +122,30 @@ class Guard:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "requests from other sites are refused"
         return None
+
+    def _knows(self, headers: Headers) -> bool:
+        """Whether the browser was here before and kept the token."""
+        cookies: SimpleCookie = SimpleCookie()
+        with suppress(CookieError):
+            cookies.load(headers.get("cookie", "")[:8192])
+        kept = cookies.get(COOKIE)
+        return kept is not None and self._is_token(kept.value)
+
+    def _told(self, scope: Scope) -> bool:
+        """Whether the address has the token in it."""
+        asked = parse_qs(scope["query_string"].decode("latin-1")[:2048])
+        return any(self._is_token(value) for value in asked.get("token", []))
+
+    def _is_token(self, value: str) -> bool:
+        return secrets.compare_digest(value.encode(), (self.token or "").encode())
+
+    def _welcome(self) -> Response:
+        """To the page without the token in its address; the browser keeps it instead."""
+        answer = Response(status_code=303, headers={"location": "/"})
+        answer.set_cookie(
+            COOKIE, self.token or "", max_age=COOKIE_S, httponly=True, samesite="strict"
+        )
+        return answer
 
     def _bound(self, headers: Headers) -> int:
         kind = headers.get("content-type", "").strip().lower()

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
+import secrets
 import socket
 import threading
 import time
 import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.web.app import create_app
+from puzzleflow.web.protocol import PatientProtocol
+from puzzleflow.web.scratch import kept_folder
 from puzzleflow.web.security import EVERYWHERE, LOOPBACK, HostRule
 
 STOP_S = 3
@@ -64,23 +69,63 @@ def make_server(app: FastAPI) -> uvicorn.Server:
         timeout_graceful_shutdown=STOP_S,
         timeout_keep_alive=30,
         ws="none",
+        http=PatientProtocol,
     )
     return uvicorn.Server(config)
 
 
-def run(host: str, port: int, *, names: Sequence[str] = (), open_browser: bool = True) -> None:
-    """Serve until interrupted."""
-    server = make_server(create_app(rule=HostRule(host, names), warm_up=True))
+def run(
+    host: str,
+    port: int,
+    *,
+    names: Sequence[str] = (),
+    open_browser: bool = True,
+    keep: Path | None = None,
+    use_token: bool = True,
+) -> None:
+    """Serve until interrupted.
+
+    keep       folder in which workbenches stay, None keeps nothing
+    use_token  beyond loopback, answer only those who know the token in the address
+    """
+    return_memory()
+    keep, told = usable_folder(keep)
+    beyond = host.lower() not in LOOPBACK
+    token = secrets.token_urlsafe(18) if beyond and use_token else None
+    app = create_app(rule=HostRule(host, names), keep=keep, token=token, warm_up=True)
+    server = make_server(app)
     with closing(listen(host, port)) as opened:
         address = address_of(host, opened.getsockname()[1])
+        address += f"?token={token}" if token else ""
         print(f"The workbench is at {address}   (Ctrl+C stops it)", flush=True)
-        if host.lower() not in LOOPBACK:
+        print(told, flush=True)
+        if beyond and token is None:
             print(f"Other machines can reach it under {host}: there is no password.", flush=True)
+        elif beyond:
+            print("Other machines reach it with the whole address, token and all.", flush=True)
         if open_browser:
             threading.Thread(target=_open_when_up, args=(server, address), daemon=True).start()
         with suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean end
             asyncio.run(server.serve(sockets=[opened]))
     print("Stopped.", flush=True)
+
+
+def usable_folder(keep: Path | None) -> tuple[Path | None, str]:
+    """The folder if it can be used, and a sentence on what is kept."""
+    if keep is None:
+        return None, "Nothing is kept: workbenches are gone when it stops."
+    try:
+        with kept_folder(keep):
+            pass
+    except OutputError as error:
+        return None, f"Nothing is kept ({error})."
+    return keep, f"Workbenches are kept in {keep}"
+
+
+def return_memory() -> None:
+    """Let large arrays go back to the system as soon as they are dropped (GNU libc only)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD, never raised again
 
 
 def _open_when_up(server: uvicorn.Server, address: str) -> None:

@@ -8,24 +8,29 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from puzzleflow.web.answers import Problem
 from puzzleflow.web.jobs import JobRunner
 from puzzleflow.web.limits import Limits
-from puzzleflow.web.schemas import Problem
 from puzzleflow.web.solving import SolverShelf
 from puzzleflow.web.store import Workbenches
 from puzzleflow.web.workbench import Workbench
 
-HEAVY_AT_ONCE = 2
+HEAVY_AT_ONCE = 1  # a photograph of 200 megapixels takes most of a gigabyte while it is read
 
 
 @dataclass
 class Service:
-    """One server's state; ``heavy`` bounds how many uploads are decoded at a time."""
+    """One server's state.
+
+    keeps  whether workbenches survive the end of the program
+    heavy  bounds how many uploads are decoded, and files made, at a time
+    """
 
     limits: Limits
     workbenches: Workbenches
     runner: JobRunner
     shelf: SolverShelf
+    keeps: bool = False
     heavy: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(HEAVY_AT_ONCE))
 
 
@@ -53,5 +58,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         413: "Beyond the limits",
         422: "What was given cannot be used",
         429: "Too much work under way",
+        507: "No room on the disk",
     }.items()
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
@@ -61,38 +62,21 @@ class Sessions:
 
     def __init__(self, pieces: ByteArray) -> None:
         self.pieces = pieces  # (N, h, w, 4), as small as solvers want them
-        self._kept: OrderedDict[tuple[str, Grid], Session] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, Grid | None, Conditions], Session] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, solver: Solver, grid: Grid) -> Session:
-        key = (solver.name, grid)
+    def get(self, solver: Solver, grid: Grid | None, conditions: Conditions = CLOSED) -> Session:
+        key = (solver.name, grid, conditions)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        session = solver.prepare(Puzzle(self.pieces, grid))
+        session = solver.prepare(Puzzle(self.pieces, grid, conditions=conditions))
         with self._lock:
             self._kept[key] = session
             while len(self._kept) > KEPT_SESSIONS:
                 self._kept.popitem(last=False)
         return session
-
-
-def solve_on(
-    sessions: Sessions,
-    solver: Solver,
-    grid: Grid,
-    report: Report,
-    *,
-    pinned: dict[int, int],
-    seed: int,
-    num_alternatives: int,
-) -> Solution:
-    """One grid, one answer."""
-    report(f"Comparing {grid.num_pieces} pieces", 0.2)
-    session = sessions.get(solver, grid)
-    report("Laying the pieces", 0.6)
-    return session.solve(seed=seed, pinned=pinned, num_alternatives=num_alternatives)
 
 
 def guess_grid(
@@ -125,6 +109,62 @@ def guess_grid(
     found.sort(key=lambda entry: entry[:2])  # ties and no energy: the most square one
     ranking = tuple(GridGuess(grid, cost) for _, _, grid, _, cost in found)
     return found[0][2], found[0][3], ranking
+
+
+def solve_together(
+    session: Session,
+    grid: Grid,
+    pins: dict[int, int],
+    groups: Sequence[dict[int, int]],
+    report: Report,
+    *,
+    seed: int,
+    num_alternatives: int,
+) -> Solution:
+    """Pieces that belong together keep their places to each other, wherever they go.
+
+    Every place of the first group is tried, then of the next with the first where it was
+    best: the layout of least energy.
+
+    groups  piece → position of each, as they lie now; the largest first
+    """
+    fixed = dict(pins)
+    for group in groups:
+        best: tuple[float, dict[int, int]] | None = None
+        for index, moved in enumerate(places := _places(group, grid, fixed)):
+            report("Laying the pieces", 0.3 + 0.6 * index / len(places))
+            try:
+                answer = session.solve(seed=seed, pinned={**fixed, **moved})
+            except CannotSolve:
+                continue
+            if answer.energy is None:
+                raise CannotSolve("this method cannot keep pieces together: choose another")
+            if best is None or answer.energy < best[0]:
+                best = answer.energy, moved
+        if best is None:
+            raise CannotSolve("no layout keeps these pieces together")
+        fixed |= best[1]
+    return session.solve(seed=seed, pinned=fixed, num_alternatives=num_alternatives)
+
+
+def _places(group: dict[int, int], grid: Grid, fixed: dict[int, int]) -> list[dict[int, int]]:
+    """Where a block of pieces may lie as a whole, beside what is fixed."""
+    if any(piece in fixed for piece in group):
+        return [group]
+    cells = {piece: grid.cell(position) for piece, position in group.items()}
+    top, left = (min(cell[axis] for cell in cells.values()) for axis in (0, 1))
+    tall, wide = (max(cell[axis] for cell in cells.values()) + 1 for axis in (0, 1))
+    taken = set(fixed.values())
+    found = []
+    for d_row in range(-top, grid.rows - tall + 1):
+        for d_col in range(-left, grid.cols - wide + 1):
+            moved = {
+                piece: grid.position(row + d_row, col + d_col)
+                for piece, (row, col) in cells.items()
+            }
+            if not taken & set(moved.values()):
+                found.append(moved)
+    return found
 
 
 def _rank(cost: float | None, grid: Grid) -> float:

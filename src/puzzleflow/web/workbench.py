@@ -1,4 +1,4 @@
-"""One person's work: pieces, the photograph they came from, the board and its history."""
+"""One person's work: pieces, the photograph they came from, the boards and their history."""
 
 from __future__ import annotations
 
@@ -6,129 +6,81 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from puzzleflow.core.cancelling import Cancelled
+import numpy as np
+
 from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Solution
-from puzzleflow.core.rng import child_seed
-from puzzleflow.core.types import ByteArray, IntArray
+from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.pictures import reduced
 from puzzleflow.solvers.sight import for_solver
 from puzzleflow.web.errors import Conflict, NotFound, TooMuch
 from puzzleflow.web.history import Arrangement, History
 from puzzleflow.web.jobs import Job, JobRunner
+from puzzleflow.web.kept import Kept, keep
 from puzzleflow.web.limits import Limits
-from puzzleflow.web.photo import Photo
-from puzzleflow.web.pieces import Piece, keep, plain_names
-from puzzleflow.web.solving import Sessions, SolverShelf, guess_grid, solve_on
+from puzzleflow.web.photo import Photo, Report
+from puzzleflow.web.pieces import Piece, plain_names
+from puzzleflow.web.sheet import Sheet
+from puzzleflow.web.solving import Sessions
+from puzzleflow.web.stock import Stock, Stocks
+
+Cut = tuple[str, ByteArray]
+OUTLINE_PX = 160
 
 
 class Workbench:
-    """State behind one page; every change happens under ``lock``.
+    """State behind one page; every change happens under ``lock`` and ends with :meth:`changed`.
 
-    origin  "photo", "pieces", "sample", "cut" or "saved"
-    grid    as given, None while it is to be guessed
-    truth   (N,) where known, on ``truth_grid``: for pictures that the workbench itself cut
+    origin    "photo", "pieces", "sample", "cut" or "saved"
+    sheet     title, author, date and scale
+    revision  counts the changes
+    save      writes the workbench to disk; set by whoever keeps it
     """
 
     def __init__(self, folder: Path, limits: Limits, title: str, origin: str) -> None:
         self.id = folder.name
         self.folder = folder
         self.limits = limits
-        self.title = title[:120]
+        self.sheet = Sheet(title=title[:120])
         self.origin = origin
         self.lock = threading.RLock()
         self.used_at = time.monotonic()
-        self.photo: Photo | None = None
-        self.pieces: list[Piece] = []
-        self.version = ""
-        self.grid: Grid | None = None
-        self.truth: IntArray | None = None
-        self.truth_grid: Grid | None = None
-        self.history = History()
+        self.changed_at = time.time()
+        self.stocks = Stocks()
         self.job: Job | None = None
-        self._cells: ByteArray | None = None
-        self._sessions: Sessions | None = None
+        self.revision = 0
+        self.save: Callable[[Workbench], None] = lambda _: None
+        self._cells: tuple[tuple[int, ...], Kept] | None = None
+        self._outlines: tuple[tuple[int, ...], BoolArray] | None = None
+        self._sessions: dict[tuple[int, ...], Sessions] = {}
+        self.free_session: object | None = None  # see free_solving.py
 
-    # -- pieces ---------------------------------------------------------------
+    # -- what is at hand --------------------------------------------------------
 
-    def set_pieces(
-        self, pieces: Sequence[Piece], grid: Grid | None = None, truth: IntArray | None = None
-    ) -> None:
-        """Other pieces: the board is cleared, for nothing on it holds any more."""
-        if not pieces:
-            raise InputError("no fragments found; move the threshold or try another picture")
-        if len(pieces) > self.limits.max_pieces:
-            raise TooMuch(f"{len(pieces)} pieces; at most {self.limits.max_pieces} are possible")
-        if grid is not None and grid.num_pieces != len(pieces):
-            raise InputError(f"{len(pieces)} pieces do not fill a {grid} grid")
-        with self.lock:
-            self._refuse_while_solving()
-            old, self.version = self.version, secrets.token_hex(4)
-            folder = self.folder / self.version
-            folder.mkdir()
-            names = plain_names([piece.name for piece in pieces])
-            self.pieces = [
-                Piece(name, keep(folder, f"{index}", piece.pixels), piece.quarter_turns)
-                for index, (name, piece) in enumerate(zip(names, pieces, strict=True))
-            ]
-            self._forget_board(grid, truth)
-            if old:
-                shutil.rmtree(self.folder / old, ignore_errors=True)
+    @property
+    def stock(self) -> Stock:
+        return self.stocks.now
 
-    def set_photo(self, photo: Photo) -> None:
-        """Another division of the photograph; fragments that stayed the same keep their turn."""
-        with self.lock:
-            turns = {}
-            if self.photo is not None:
-                boxes = self.photo.boxes()
-                turns = {b: p.quarter_turns for b, p in zip(boxes, self.pieces, strict=True)}
-            pieces = [
-                replace(piece, quarter_turns=turns.get(box, 0))
-                for box, piece in zip(photo.boxes(), photo.pieces(), strict=True)
-            ]
-            self.set_pieces(pieces)
-            if self.photo is not None:
-                shutil.rmtree(self.photo.folder, ignore_errors=True)
-            self.photo = photo
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return self.stock.pieces if self.stocks.steps else ()
 
-    def _forget_board(self, grid: Grid | None, truth: IntArray | None) -> None:
-        self.history = History()
-        self.grid, self.truth = grid, truth
-        self.truth_grid = None if truth is None else grid
-        self._cells, self._sessions = None, None
+    @property
+    def photo(self) -> Photo | None:
+        return self.stock.photo if self.stocks.steps else None
 
-    def turn(self, chosen: Sequence[int], quarter_turns: int) -> None:
-        """Turn pieces to the left by 90° a step."""
-        with self.lock:
-            turned = {self.checked(index) for index in chosen}
-            self._change(
-                replace(piece, quarter_turns=(piece.quarter_turns + quarter_turns) % 4)
-                if index in turned
-                else piece
-                for index, piece in enumerate(self.pieces)
-            )
+    @property
+    def history(self) -> History:
+        return self.stock.history
 
-    def delete(self, chosen: Sequence[int]) -> None:
-        """Take pieces away."""
-        with self.lock:
-            gone = {self.checked(index) for index in chosen}
-            if len(gone) == len(self.pieces):
-                raise InputError("at least one piece must stay")
-            if self.photo is not None:
-                self.set_photo(self.photo.without(sorted(gone)))
-            else:
-                self._change(p for index, p in enumerate(self.pieces) if index not in gone)
-
-    def _change(self, pieces: Iterable[Piece]) -> None:
-        self._refuse_while_solving()
-        self.pieces = list(pieces)
-        fits = self.grid is not None and self.grid.num_pieces == len(self.pieces)
-        self._forget_board(self.grid if fits else None, None)
+    @property
+    def turns(self) -> IntArray:
+        return self.stock.turns
 
     def piece(self, index: int) -> Piece:
         return self.pieces[self.checked(index)]
@@ -138,132 +90,272 @@ class Workbench:
             raise NotFound(f"no piece {index}")
         return index
 
-    def cells(self) -> ByteArray:
-        """(N, H, W, 4) every piece on the common cell, at full resolution."""
-        with self.lock:
-            if self._cells is None:
-                upright = [piece.upright for piece in self.pieces]
-                cells = equal_cells(upright, self.limits.max_total_pixels)
-                folder = self.folder / self.version
-                name = f"cells-{secrets.token_hex(4)}"
-                for left_over in folder.glob("cells-*.npy"):
-                    left_over.unlink()
-                self._cells = keep(folder, name, cells)
-            return self._cells
+    def changed(self) -> None:
+        """Save, drop files that nothing needs, and let other pages know."""
+        self.revision += 1
+        self.changed_at = time.time()
+        self.save(self)
+        needed = {kept.path for stock in self.stocks.steps for kept in stock.files()}
+        if self._cells is not None:
+            needed.add(self._cells[1].path)
+        for path in self.folder.glob("*.npy"):
+            if path not in needed:
+                path.unlink(missing_ok=True)
 
-    def sessions(self) -> Sessions:
-        """Prepared solver sessions of these pieces."""
+    # -- pieces ---------------------------------------------------------------
+
+    def set_pieces(
+        self,
+        cuts: Sequence[Cut],
+        grid: Grid | None = None,
+        truth: IntArray | None = None,
+    ) -> None:
+        """Other pieces: nothing that lay on the board holds any more."""
+        if not cuts:
+            raise InputError("no fragments found; move the threshold or try another picture")
+        self._check_number(len(cuts))
+        if grid is not None and grid.num_pieces != len(cuts):
+            raise InputError(f"{len(cuts)} pieces do not fill a {grid} grid")
         with self.lock:
-            if self._sessions is None:
-                self._sessions = Sessions(for_solver(self.cells()))
-            return self._sessions
+            names = plain_names([name for name, _ in cuts])
+            pieces = tuple(
+                Piece(name, keep(self.folder, pixels))
+                for name, (_, pixels) in zip(names, cuts, strict=True)
+            )
+            truth_grid = None if truth is None else grid
+            self._add(Stock(pieces, "begin", None, grid, truth, truth_grid))
+
+    def set_photo(self, photo: Photo, label: str, by: Job | None = None) -> None:
+        """Another division of the photograph; fragments that stayed the same keep what is known.
+
+        by  the job that found it, if one did
+        """
+        self._check_number(len(photo.members))
+        with self.lock:
+            before = {}
+            if self.photo is not None:
+                before = dict(zip(self.photo.boxes(), self.pieces, strict=True))
+            pieces = []
+            for index, (number, box) in enumerate(zip(photo.members, photo.boxes(), strict=True)):
+                name = f"fragment_{index + 1:02d}.png"
+                if box in before and self.photo is not None and self.photo.whole is photo.whole:
+                    pieces.append(replace(before[box], name=name))
+                else:
+                    kept = keep(self.folder, photo.cutout(number))
+                    pieces.append(Piece(name, kept, sharp=photo.is_sharp))
+            self._add(Stock(tuple(pieces), label, photo), by)
+
+    def _check_number(self, count: int) -> None:
+        if count > self.limits.max_pieces:
+            raise TooMuch(f"{count} pieces; at most {self.limits.max_pieces} are possible")
+
+    def _add(self, stock: Stock, by: Job | None = None) -> None:
+        self.refuse_while_working(by)
+        self.stocks.add(stock)
+        self._forget_sessions()
+        self.changed()
+
+    def _forget_sessions(self) -> None:
+        self._cells, self._outlines = None, None
+        self._sessions, self.free_session = {}, None
+
+    def forget_sessions(self) -> None:
+        """Let go of the memory that only makes solving again quicker."""
+        with self.lock:
+            if self.job is None or self.job.finished:
+                self._sessions, self.free_session = {}, None
+
+    def turn(self, chosen: Sequence[int], quarter_turns: int) -> None:
+        """Turn pieces to the left by 90° a step; board, pins and moves stay."""
+        with self.lock:
+            turned = {self.checked(index) for index in chosen}
+            if self.history.steps:
+                self.change(lambda now: now.turn(turned, quarter_turns))
+                return
+            pieces = tuple(
+                replace(piece, quarter_turns=(piece.quarter_turns + quarter_turns) % 4)
+                if index in turned
+                else piece
+                for index, piece in enumerate(self.pieces)
+            )
+            self._add(replace(self.stock, pieces=pieces, truth=None, label="turn"))
+
+    def delete(self, chosen: Sequence[int]) -> None:
+        """Take pieces away."""
+        with self.lock:
+            gone = {self.checked(index) for index in chosen}
+            if len(gone) == len(self.pieces):
+                raise InputError("at least one piece must stay")
+            if self.photo is not None:
+                self.set_photo(self.photo.without(sorted(gone)), "remove")
+                return
+            pieces = tuple(
+                replace(piece, quarter_turns=int(turns))
+                for index, (piece, turns) in enumerate(zip(self.pieces, self.turns, strict=True))
+                if index not in gone
+            )
+            self._add(Stock(pieces, "remove"))
+
+    def paint(self, area: BoolArray, piece: int | None, *, add: bool) -> None:
+        """Mend an outline over a part of the photograph's copy."""
+        with self.lock:
+            if self.photo is None:
+                raise Conflict("these pieces do not come from a photograph")
+            if piece is not None:
+                self.checked(piece)
+            self.set_photo(self.photo.painted(area, piece, add=add), "mend")
+
+    def describe(self, index: int, *, inventory: str, note: str) -> None:
+        """Note something about a piece; no step of the history."""
+        with self.lock:
+            pieces = list(self.pieces)
+            pieces[self.checked(index)] = replace(
+                pieces[index], inventory=inventory[:80], note=note[:2000]
+            )
+            self.stocks.change(replace(self.stock, pieces=tuple(pieces)))
+            self.changed()
+
+    def set_sheet(self, sheet: Sheet) -> None:
+        with self.lock:
+            self.sheet = sheet
+            self.changed()
+
+    def sharpen(self, report: Report) -> None:
+        """Cut every fragment from the photograph itself, once its outline is settled."""
+        with self.lock:
+            stock = self.stock
+        if stock.photo is None or all(piece.sharp for piece in stock.pieces):
+            return
+        pieces = []
+        for index, (number, piece) in enumerate(
+            zip(stock.photo.members, stock.pieces, strict=True)
+        ):
+            report("Drawing outlines", index / len(stock.pieces))
+            if not piece.sharp:
+                kept = keep(self.folder, stock.photo.sharp(number))
+                piece = replace(piece, kept=kept, sharp=True)
+            pieces.append(piece)
+        with self.lock:
+            if self.stock is stock:
+                self.stocks.change(replace(stock, pieces=tuple(pieces)))
+                self._forget_sessions()
+                self.changed()
+
+    def cells(self) -> ByteArray:
+        """(N, H, W, 4) every piece upright on the common cell, at full resolution."""
+        with self.lock:
+            turns = tuple(int(turn) for turn in self.turns)
+            if self._cells is None or self._cells[0] != turns:
+                upright = [p.turned(t) for p, t in zip(self.pieces, turns, strict=True)]
+                cells = equal_cells(upright, self.limits.max_total_pixels)
+                if self._cells is not None:
+                    self._cells[1].path.unlink(missing_ok=True)
+                self._cells = turns, keep(self.folder, cells)
+                return cells
+            return self._cells[1].load()
+
+    def outlines(self) -> BoolArray:
+        """(N, h, w) the material of every cell, reduced: how near pieces can come."""
+        with self.lock:
+            turns = tuple(int(turn) for turn in self.turns)
+            if self._outlines is None or self._outlines[0] != turns:
+                small = [reduced(cell, OUTLINE_PX)[..., 3] > 127 for cell in self.cells()]
+                self._outlines = turns, np.stack(small)
+            return self._outlines[1]
+
+    @property
+    def cell_px(self) -> tuple[int, int]:
+        """(height, width) of the common cell."""
+        sizes = {p.size(int(turn)) for p, turn in zip(self.pieces, self.turns, strict=True)}
+        if len(sizes) == 1:
+            return sizes.pop()
+        side = max(side for size in sizes for side in size)
+        return side, side
+
+    def sessions(self, *, square: bool = False) -> Sessions:
+        """Prepared solver sessions of the pieces as they are turned now."""
+        with self.lock:
+            key = (int(square), *(int(turn) for turn in self.turns))
+            if key not in self._sessions:
+                cells = for_solver(self.cells())
+                if square and cells.shape[1] != cells.shape[2]:
+                    cells = _squared(cells)
+                self._sessions = {**dict(list(self._sessions.items())[-1:]), key: Sessions(cells)}
+            return self._sessions[key]
 
     # -- board ----------------------------------------------------------------
 
     def change(self, step: Callable[[Arrangement], Arrangement]) -> None:
         """Make a new arrangement from the present one."""
         with self.lock:
-            self._refuse_while_solving()
+            self.refuse_while_working()
             self.history.add(step(self.history.now))
+            self.changed()
 
     def walk(self, step: Callable[[History], None]) -> None:
-        """Undo or redo."""
+        """Undo or redo on the board."""
         with self.lock:
-            self._refuse_while_solving()
+            self.refuse_while_working()
             step(self.history)
-            self.grid = self.history.now.grid
+            self.stocks.change(replace(self.stock, grid=self.history.now.grid))
+            self.changed()
 
-    def start_solve(
-        self,
-        runner: JobRunner,
-        shelf: SolverShelf,
-        *,
-        solver: str,
-        grid: Grid | None,
-        seed: int,
-        num_alternatives: int,
-    ) -> Job:
-        """Solve in the background; pins are honoured as long as the grid stays the same."""
+    def walk_stocks(self, step: Callable[[Stocks], None]) -> None:
+        """Undo or redo what was done to the fragments; their boards come back with them."""
         with self.lock:
-            self._refuse_while_solving()
-            if not self.pieces:
-                raise Conflict("there are no pieces yet")
-            if grid is not None and grid.num_pieces != len(self.pieces):
-                raise InputError(f"{len(self.pieces)} pieces do not fill a {grid} grid")
-            now = self.history.now if self.history.steps else None
-            pins = now.pins if now is not None and now.grid == (grid or now.grid) else {}
-            if pins and now is not None:
-                grid = now.grid
-            sessions, version = self.sessions, self.version
-            seed = child_seed(seed, 0)  # as ``puzzleflow solve`` seeds the puzzle of a folder
+            self.refuse_while_working()
+            step(self.stocks)
+            self._forget_sessions()
+            self.changed()
 
-            def work(job: Job) -> Callable[[], None]:
-                job.report(f"Loading the solver {solver}", 0.0)
-                loaded = shelf.get(solver)
-                job.report("Preparing the pieces", 0.1)
-                prepared = sessions()
-                if grid is None:
-                    chosen, answer, ranking = guess_grid(
-                        prepared, loaded, job.report, seed=seed, num_alternatives=num_alternatives
-                    )
-                else:
-                    chosen, ranking = grid, ()
-                    answer = solve_on(
-                        prepared,
-                        loaded,
-                        grid,
-                        job.report,
-                        pinned=pins,
-                        seed=seed,
-                        num_alternatives=num_alternatives,
-                    )
-                label = "solve again" if pins else f"solve with {solver}"
-                found = Arrangement(
-                    chosen, answer.position_of, label, frozenset(pins), answer, ranking
-                )
-                return lambda: self._commit(found, version)
-
-            self.job = runner.submit(work)
-            return self.job
-
-    def _commit(self, found: Arrangement, version: str) -> None:
+    def lay(self, found: Arrangement, before: Stock) -> None:
+        """What a solve found, unless the pieces are others by now."""
         with self.lock:
-            if version != self.version:
-                raise Cancelled
+            if self.stock.history is not before.history:
+                raise Conflict("the pieces are others by now")
             self.history.add(found)
-            self.grid = found.grid
+            self.stocks.change(replace(self.stock, grid=found.grid))
+            self.changed()
 
-    def _refuse_while_solving(self) -> None:
-        if self.job is not None and not self.job.finished:
+    def refuse_while_working(self, by: Job | None = None) -> None:
+        if self.job is not None and self.job is not by and not self.job.finished:
             raise Conflict("a solve is running: wait for it or cancel it")
 
     # -- the whole -------------------------------------------------------------
 
-    @property
-    def answer(self) -> Solution | None:
-        return self.history.now.answer if self.history.steps else None
-
     def right_pieces(self) -> list[bool] | None:
         """Which pieces lie where they belong; None where nobody knows."""
-        if self.truth is None or not self.history.steps:
+        stock = self.stock
+        if stock.truth is None or not stock.history.steps:
             return None
-        if self.history.now.grid != self.truth_grid:
+        now = stock.history.now
+        if now.grid != stock.truth_grid:
             return None
-        return [bool(same) for same in self.truth == self.history.now.position_of]
+        return [bool(r) for r in (stock.truth == now.position_of) & (now.turns == 0)]
 
     def kept_bytes(self) -> int:
         """Bytes on disk."""
-        files = (path for path in self.folder.rglob("*.npy"))
-        total = 0
-        for path in files:
-            try:
-                total += path.stat().st_size
-            except OSError:
-                continue
-        return total
+        return sum(
+            kept.num_bytes
+            for kept in {k.path: k for stock in self.stocks.steps for k in stock.files()}.values()
+        )
 
     def close(self, runner: JobRunner) -> None:
         """Cancel what runs and remove the files."""
         if self.job is not None:
             runner.cancel(self.job)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        gone = self.folder.with_name(f".gone-{secrets.token_hex(4)}")
+        try:
+            self.folder.rename(gone)  # at once, whatever is being written into it
+        except OSError:
+            gone = self.folder
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _squared(cells: ByteArray) -> ByteArray:
+    """(N, S, S, 4) the same cells, transparent around."""
+    side = max(cells.shape[1:3])
+    square = np.zeros((len(cells), side, side, 4), np.uint8)
+    top, left = (side - cells.shape[1]) // 2, (side - cells.shape[2]) // 2
+    square[:, top : top + cells.shape[1], left : left + cells.shape[2]] = cells
+    return square
