@@ -176,7 +176,7 @@ def test_noise_is_not_a_thousand_fragments() -> None:
         segment(noise)
 
 
-@pytest.mark.parametrize(("contrast", "is_told"), [(70, False), (120, True)])
+@pytest.mark.parametrize(("contrast", "is_told"), [(8, False), (30, True), (120, True)])
 def test_striped_grounds_are_told(discs: Drawn, contrast: int, is_told: bool) -> None:
     photo, labels = discs(ROW)
     photo = photo.copy()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from photographs import GROUNDS, Conditions, compose_photograph
 from starlette.testclient import TestClient
+from waiting import finished
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.generation.builder import build_puzzle
@@ -49,7 +50,7 @@ def photograph(sample: str) -> np.ndarray:
 
 def test_a_photographed_puzzle_is_solved(real: TestClient, encode: Callable[..., bytes]) -> None:
     files = {"file": ("table.png", encode(photograph("harvesters")))}
-    state = real.post("/api/workbenches/photo", files=files).json()
+    state = finished(real, real.post("/api/workbenches/photo", files=files).json()["id"])
     assert len(state["pieces"]) == 9
     board = solve(real, state["id"], solver="greedy-alpha")
     assert (board["rows"], board["cols"], board["grid_guessed"]) == (3, 3, True)

@@ -60,7 +60,10 @@ def test_ones_own_picture_is_cut(client: TestClient, encode: Callable[..., bytes
 def test_fragments_keep_scale_and_order(client: TestClient, workbench: dict[str, Any]) -> None:
     sizes = [(piece["height"], piece["width"]) for piece in workbench["pieces"]]
     assert sizes == [(20, 24), (30, 16), (24, 24), (18, 28)]
-    assert workbench["grids"][0] == {"rows": 2, "cols": 2}
+    choices = [(g["rows"], g["cols"], g["missing"], g["extra"]) for g in workbench["grids"]]
+    assert choices[:3] == [(2, 2, 0, 0), (1, 4, 0, 0), (4, 1, 0, 0)]
+    assert {(2, 3, 2, 0), (3, 2, 2, 0), (1, 3, 0, 1)} <= set(choices)
+    assert workbench["no_grid"] is False
     assert workbench["grid"] is None
 
 
@@ -153,21 +156,6 @@ def test_wrong_requests_are_told(client: TestClient, request_body: Any, status: 
     assert answer.json()["detail"]
 
 
-def test_the_workbench_unused_for_longest_is_closed(
-    client: TestClient, fragments: Any, bounds: Limits
-) -> None:
-    ids = [
-        client.post("/api/workbenches/pieces", files=fragments).json()["id"]
-        for _ in range(bounds.max_workbenches)
-    ]
-    client.get(f"/api/workbenches/{ids[0]}")
-    client.post("/api/workbenches/pieces", files=fragments)
-    assert client.get(f"/api/workbenches/{ids[1]}").status_code == 404
-    assert client.get(f"/api/workbenches/{ids[0]}").status_code == 200
-    scratch = client.app.state.service.workbenches.folder  # type: ignore[attr-defined]
-    assert not (scratch / ids[1]).exists()
-
-
 def test_closing_removes_the_files(client: TestClient, workbench: dict[str, Any]) -> None:
     path = f"/api/workbenches/{workbench['id']}"
     assert client.delete(path).status_code == 204
@@ -198,4 +186,18 @@ def test_a_picture_too_small_for_its_grid_is_refused() -> None:
     picture = load_sample("irises")[:40, :40]
     with pytest.raises(InputError, match="too small"):
         cut(picture, Grid(5, 5), "none", 0, Limits())
-    assert cut(picture, Grid(2, 2), "none", 0, Limits()).piece_px == (20, 20)
+    puzzle, cropped = cut(picture, Grid(2, 2), "none", 0, Limits())
+    assert (puzzle.piece_px, cropped) == ((20, 20), 0.0)
+
+
+def test_what_square_pieces_leave_over_is_said(client: TestClient, encode: Any) -> None:
+    wide = load_sample("irises")[:100, :200]
+    query = {"rows": 2, "cols": 2, "erosion": "none"}
+    state = client.post(
+        "/api/workbenches/cut", files={"file": ("a.png", encode(wide))}, params=query
+    ).json()
+    assert state["remarks"] == [{"what": "cropped", "number": 0.5}]
+    whole = client.post(
+        "/api/workbenches/cut", files={"file": ("a.png", encode(wide))}, params=query | {"cols": 4}
+    ).json()
+    assert whole["remarks"] == []

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from starlette.testclient import TestClient
+from waiting import finished
 
 from puzzleflow.samples import load_sample
 
@@ -34,17 +35,6 @@ def found(client: TestClient, encode: Callable[..., bytes]) -> dict[str, Any]:
     answer = client.post("/api/workbenches/photo", files=files)
     assert answer.status_code == 201, answer.text
     return finished(client, answer.json()["id"])
-
-
-def finished(client: TestClient, workbench_id: str, status: str = "done") -> dict[str, Any]:
-    """The state when nothing runs any more."""
-    path = f"/api/workbenches/{workbench_id}"
-    job = client.get(f"{path}/job").json()
-    while job["status"] in ("waiting", "running"):
-        job = client.get(f"{path}/job", params={"after": job["changes"], "wait": 10}).json()
-    assert job["status"] == status, job
-    state: dict[str, Any] = client.get(path).json()
-    return state
 
 
 def near(found: Any, expected: Any, px: int = 2) -> bool:

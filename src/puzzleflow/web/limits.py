@@ -30,6 +30,6 @@ class Limits:
     kept_pixels: int = 50_000_000
     max_total_pixels: int = 96_000_000
     max_pieces: int = 100
-    max_json_bytes: int = 256 * 1024
+    max_json_bytes: int = 64 * 1024
     max_workbenches: int = 48
     max_kept_bytes: int = 8192 * MB

@@ -15,7 +15,7 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Chosen = Annotated[list[Index], Field(min_length=1, max_length=1000)]
 Few = Annotated[int, Field(ge=0, le=20)]
 Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
-Points = Annotated[list[tuple[Coordinate, Coordinate]], Field(min_length=1, max_length=4000)]
+Points = Annotated[list[tuple[Coordinate, Coordinate]], Field(min_length=1, max_length=2000)]
 Short = Annotated[str, Field(max_length=80)]
 
 

@@ -208,10 +208,9 @@ class Workbench:
     def describe(self, index: int, *, inventory: str, note: str) -> None:
         """Note something about a piece; no step of the history."""
         with self.lock:
+            told = replace(self.piece(index), inventory=inventory[:80], note=note[:2000])
             pieces = list(self.pieces)
-            pieces[self.checked(index)] = replace(
-                pieces[index], inventory=inventory[:80], note=note[:2000]
-            )
+            pieces[index] = told
             self.stocks.change(replace(self.stock, pieces=tuple(pieces)))
             self.changed()
 

@@ -1,137 +1,70 @@
 // The board: pieces in their cells, dragged, pinned, compared.
 
-import { h, percent, say } from "./dom.js";
+import { h, say, times } from "./dom.js";
 import { boardPanel } from "./panel.js";
-import { startDrag } from "./drag.js";
+import { cell, geometry, seams, tray } from "./cells.js";
 import { handleKey } from "./keys.js";
+import { boxMarking } from "./drag.js";
+import { installLoupe, installZoom, zoomButtons } from "./zoom.js";
+import { saveMenu } from "./save.js";
+import { scaleBar } from "./sheet.js";
+import { count, spoken, t } from "./text.js";
 
-const pictures = new Map(); // address → element, so that nothing flickers when pieces move
-
-function picture(piece) {
-  if (!pictures.has(piece.picture)) {
-    if (pictures.size > 400) pictures.clear();
-    pictures.set(piece.picture, h("img", { src: piece.picture, alt: "", draggable: "false", decoding: "sync" }));
-  }
-  return pictures.get(piece.picture);
-}
-
-function bandColour(app, probability) {
-  if (probability === null || probability === undefined) return app.about.unknown_colour;
-  return (app.about.bands.find((band) => probability >= band.least) ?? app.about.bands.at(-1)).colour;
-}
+const COLOURS = ["theme", "white", "grey", "black", "linen"];
 
 /** What lies where: now, before, or at a step of the solver. A list of pieces per position. */
 function shownPieces(app) {
   const { board } = app.state;
   const { ui } = app;
-  if (ui.compare && board.previous) return board.previous.piece_at.map((piece) => [piece]);
+  const single = (pieces) => pieces.map((piece) => (piece < 0 ? [] : [piece]));
+  if (ui.compare && board.previous) return single(board.previous.piece_at);
   if (ui.step !== null && board.trace[ui.step]) {
     const cells = board.piece_at.map(() => []);
-    board.trace[ui.step].forEach((position, piece) => cells[position].push(piece));
+    board.trace[ui.step].forEach((position, piece) => cells[position]?.push(piece));
     return cells;
   }
-  return board.piece_at.map((piece) => [piece]);
-}
-
-function cell(app, position, pieces) {
-  const { state, ui } = app;
-  const { board } = state;
-  const live = !ui.compare && ui.step === null;
-  const piece = pieces.at(-1);
-  const row = Math.floor(position / board.cols);
-  const col = position % board.cols;
-  const pinned = live && board.pinned.includes(piece);
-  const sure = board.confidence[position];
-  const classes = ["cell"];
-  if (ui.selected === position) classes.push("selected");
-  if (ui.picked !== null && board.piece_at[ui.picked] === piece && live) classes.push("picked");
-  if (pinned) classes.push("pinned");
-  if (!live && piece !== board.piece_at[position]) classes.push("differs");
-  if (live && ui.check && board.right) classes.push(board.right[position] ? "right" : "wrong");
-  const info = piece === undefined ? null : state.pieces[piece];
-  const label = [
-    `Row ${row + 1}, column ${col + 1}`,
-    piece === undefined ? "empty" : `piece ${piece + 1}`,
-    pinned ? "pinned" : live && sure !== null ? `${percent(sure)} sure` : "",
-    live && ui.check && board.right ? (board.right[position] ? "right" : "wrong") : "",
-  ].filter(Boolean).join(", ");
-  const size = info && { width: `${(100 * info.width) / board.cell_width}%`, height: `${(100 * info.height) / board.cell_height}%` };
-  return h("div", {
-    class: classes.join(" "), role: "gridcell", tabindex: ui.selected === position ? "0" : "-1",
-    "aria-label": label, "aria-selected": String(ui.selected === position),
-    dataset: { position, piece: piece ?? "" },
-    onPointerdown: (event) => live && !app.solving && startDrag(app, event, position),
-    onClick: () => select(app, position),
-  },
-  info && h("span", { class: "piece", style: size }, picture(info),
-    live ? h("span", {
-      class: "tint",
-      style: {
-        "--shape": `url("${new URL(info.picture, document.baseURI)}")`,
-        background: pinned ? "transparent" : bandColour(app, sure),
-      },
-    }) : null),
-  live && app.ui.view === "confidence" && !pinned ? h("span", { class: "sure", style: { background: bandColour(app, sure) } }, percent(sure)) : null,
-  pieces.length > 1 ? h("span", { class: "many" }, `${pieces.length} pieces`) : null,
-  live ? h("button", {
-    type: "button", class: "pin", tabindex: "-1", "aria-label": `${pinned ? "Unpin" : "Pin"} piece ${piece + 1}`,
-    title: pinned ? "Unpin (P)" : "Pin here (P)", disabled: app.solving,
-    onPointerdown: (event) => event.stopPropagation(),
-    onClick: (event) => {
-      event.stopPropagation();
-      app.ui.selected = position;
-      app.change("pin", { piece, pinned: !pinned });
-    },
-  }, pinShape()) : null);
-}
-
-function pinShape() {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(space, "path");
-  path.setAttribute("d", "M5 1h6v1.5l-1 .8v3.4l2.5 2.3v1.5H8.8V15L8 16l-.8-1v-4.5H3.5V9L6 6.7V3.3l-1-.8z");
-  svg.append(path);
-  return svg;
-}
-
-function seams(app) {
-  const { board } = app.state;
-  const { rows, cols } = board;
-  if (app.ui.view !== "confidence" || app.ui.compare || app.ui.step !== null) return [];
-  const bar = (kind, row, col, value) => value === null ? null : h("span", {
-    class: `seam ${kind}`, title: `${percent(value)}`,
-    style: {
-      left: `${(100 * (col + (kind === "right" ? 1 : 0.5))) / cols}%`,
-      top: `${(100 * (row + (kind === "right" ? 0.5 : 1))) / rows}%`,
-      background: bandColour(app, value), "--cols": cols, "--rows": rows,
-    },
-  });
-  return [
-    ...board.right_seams.flatMap((line, row) => line.map((value, col) => bar("right", row, col, value))),
-    ...board.down_seams.flatMap((line, row) => line.map((value, col) => bar("down", row, col, value))),
-  ];
+  return single(board.piece_at);
 }
 
 /** Choose a cell; the panel tells about it. */
 export function select(app, position) {
-  app.ui.selected = position;
+  Object.assign(app.ui, { selected: position, piece: null });
   app.render();
   app.focusCell();
+}
+
+/** Choose a piece in the tray; choosing it again takes it up, to be laid into a cell. */
+export function selectTray(app, piece) {
+  const again = app.ui.piece === piece && !app.state.board.pinned.includes(piece);
+  app.ui.picked = again ? piece : null;
+  app.ui.piece = piece;
+  app.render();
+  document.querySelector(`[data-tray="${piece}"]`)?.focus();
+}
+
+/** Choose one more piece, or one fewer. */
+export function toggleMark(app, piece) {
+  const { marked } = app.ui;
+  if (marked.has(piece)) marked.delete(piece);
+  else marked.add(piece);
+  app.render();
+  app.focusCell?.();
+  say(count("pieces-chosen", marked.size));
 }
 
 function caption(app) {
   const { board } = app.state;
   const { ui } = app;
   if (ui.compare && board.previous) {
-    const moved = board.previous.piece_at.filter((piece, at) => piece !== board.piece_at[at]).length;
-    return `Before: ${moved} piece${moved === 1 ? "" : "s"} lay elsewhere (marked).`;
+    const moved = board.previous.piece_at.filter((piece, at) => piece >= 0 && piece !== board.piece_at[at]).length;
+    return count("before", moved);
   }
-  if (ui.step !== null) return `Step ${ui.step} of ${board.trace.length - 1} of the solver.`;
-  if (ui.picked !== null) return `Piece ${board.piece_at[ui.picked] + 1} is taken up: go to a cell and press Enter.`;
-  if (ui.check && board.right) return `${board.right.filter(Boolean).length} of ${board.right.length} pieces are where they belong.`;
-  return `${board.rows} × ${board.cols}${board.grid_guessed ? ", a guess" : ""} · last: ${board.label}`;
+  if (ui.step !== null) return t("step-n", { step: ui.step, last: board.trace.length - 1 });
+  if (ui.picked !== null) return t("taken-up", { n: ui.picked + 1 });
+  if (ui.check && board.right) {
+    return t("checked", { right: board.right.filter(Boolean).length, all: board.right.length });
+  }
+  return `${times(board)}${board.grid_guessed ? `, ${t("guess-word")}` : ""} · ${t("last")} ${spoken(board.label)}`;
 }
 
 function toolbar(app) {
@@ -139,20 +72,45 @@ function toolbar(app) {
   const { ui } = app;
   const button = (text, title, enabled, onClick, extra = {}) =>
     h("button", { type: "button", title, disabled: !enabled || app.solving, onClick, ...extra }, text);
-  const view = (name, text) => h("button", {
+  const view = (name) => h("button", {
     type: "button", "aria-pressed": String(ui.view === name), id: `view-${name}`,
     onClick: () => { ui.view = name; app.render(); },
-  }, text);
-  return h("div", { class: "toolbar", role: "toolbar", "aria-label": "Board" },
-    button("↶ Undo", board.undo ? `Undo: ${board.undo} (Ctrl+Z)` : "Nothing to undo", board.undo, () => app.change("undo"), { id: "undo" }),
-    button("↷ Redo", board.redo ? `Redo: ${board.redo} (Ctrl+Y)` : "Nothing to redo", board.redo, () => app.change("redo"), { id: "redo" }),
-    button("Compare", "Show the arrangement before (C)", board.previous, () => toggleCompare(app),
+  }, t(`view-${name}`));
+  const undo = board.undo ? `${t("undo-what", { what: spoken(board.undo) })} (Ctrl+Z)` : t("nothing-to-undo");
+  const redo = board.redo ? `${t("redo-what", { what: spoken(board.redo) })} (Ctrl+Y)` : t("nothing-to-redo");
+  return h("div", { class: "toolbar", role: "toolbar", "aria-label": t("board") },
+    button(`↶ ${t("undo")}`, undo, board.undo, () => app.change("undo"), { id: "undo" }),
+    button(`↷ ${t("redo")}`, redo, board.redo, () => app.change("redo"), { id: "redo" }),
+    button(t("compare"), `${t("compare-text")} (C)`, board.previous, () => toggleCompare(app),
       { id: "compare", "aria-pressed": String(ui.compare) }),
-    h("span", { class: "group", role: "group", "aria-label": "View" }, view("picture", "Picture"), view("confidence", "Confidence")),
+    h("span", { class: "group", role: "group", "aria-label": t("view") }, view("picture"), view("confidence")),
     board.right ? h("button", {
       type: "button", id: "check", "aria-pressed": String(ui.check),
       onClick: () => { ui.check = !ui.check; app.render(); say(caption(app)); },
-    }, "Check") : null);
+    }, t("check")) : null,
+    zoomButtons(app), saveMenu(app, "board"));
+}
+
+/** How the board looks: gap between cells, its colour. */
+function lookBar(app) {
+  return h("div", { class: "look" },
+    h("label", { class: "field" }, h("span", {}, t("gap")),
+      h("input", {
+        id: "gap", type: "range", min: 0, max: 0.5, step: 0.01, value: app.gap,
+        onInput: (event) => {
+          app.gap = Number(event.target.value);
+          app.drawBoard();
+        },
+        onChange: () => { localStorage.setItem("gap", app.gap); app.render(); },
+      })),
+    h("label", { class: "field" }, h("span", {}, t("board-colour")),
+      h("select", {
+        id: "board-colour", onChange: (event) => {
+          app.boardColour = event.target.value;
+          localStorage.setItem("board-colour", app.boardColour);
+          app.render();
+        },
+      }, COLOURS.map((name) => h("option", { value: name, selected: name === app.boardColour }, t(`colour-${name}`))))));
 }
 
 export function toggleCompare(app) {
@@ -163,13 +121,20 @@ export function toggleCompare(app) {
   say(caption(app));
 }
 
-function drawCells(app) {
+function drawCells(app, shape) {
   const { board } = app.state;
   const shown = shownPieces(app);
   const rows = Array.from({ length: board.rows }, (_, row) =>
     h("div", { role: "row", class: "cells" }, shown.slice(row * board.cols, (row + 1) * board.cols)
-      .map((pieces, col) => cell(app, row * board.cols + col, pieces))));
-  return [...rows, ...seams(app)];
+      .map((pieces, col) => cell(app, shape, row * board.cols + col, pieces))));
+  return [...rows, ...seams(app, shape)];
+}
+
+function waiting(app, main) {
+  main.replaceChildren(
+    h("section", { class: "stage" }, h("div", { class: "tray waiting" }, app.state.pieces.map((piece) =>
+      h("span", { class: "fragment" }, h("img", { src: piece.picture, alt: "" }))))),
+    boardPanel(app));
 }
 
 export function boardScreen(app, main) {
@@ -177,30 +142,44 @@ export function boardScreen(app, main) {
   const { board } = state;
   const hadFocus = main.querySelector(".board")?.contains(document.activeElement);
   const focusedId = document.activeElement?.id;
+  const openMenu = main.querySelector("#save")?.open;
   main.className = "bench";
   if (!board) {
-    main.replaceChildren(
-      h("section", { class: "stage" }, h("div", { class: "tray waiting" }, state.pieces.map((piece) =>
-        h("span", { class: "fragment" }, h("img", { src: piece.picture, alt: "" }))))),
-      boardPanel(app));
+    waiting(app, main);
     return;
   }
   ui.selected = Math.min(ui.selected, board.piece_at.length - 1);
-  const ratio = (board.cols * board.cell_width) / (board.rows * board.cell_height);
+  if (ui.piece !== null && !board.aside.includes(ui.piece)) ui.piece = null;
+  for (const piece of ui.marked) if (piece >= state.pieces.length) ui.marked.delete(piece);
   const grid = h("div", {
     class: `board view-${ui.view}${app.solving ? " solving" : ""}`, role: "grid",
-    "aria-label": "Reconstruction", "aria-rowcount": board.rows, "aria-colcount": board.cols,
-    style: { "--ratio": ratio, "--rows": board.rows, "--cols": board.cols, "aspect-ratio": String(ratio) },
+    "aria-label": t("reconstruction"), "aria-rowcount": board.rows, "aria-colcount": board.cols,
     onKeydown: (event) => handleKey(app, event),
+    onPointerdown: (event) => event.shiftKey && boxMarking(app, event, grid),
   });
   const line = h("p", { class: "caption" });
+  const view = h("div", { class: "fit", dataset: { colour: app.boardColour } }, grid);
   app.drawBoard = () => {
-    grid.replaceChildren(...drawCells(app).filter(Boolean));
+    const shape = geometry(app);
+    const ratio = (shape.width * board.cell_width) / (shape.height * board.cell_height);
+    grid.style.setProperty("--ratio", ratio);
+    grid.style.setProperty("aspect-ratio", String(ratio));
+    grid.style.setProperty("--rows", board.rows);
+    grid.style.setProperty("--cols", board.cols);
+    grid.replaceChildren(...drawCells(app, shape));
+    const bar = scaleBar(app, shape.width * board.cell_width);
+    if (bar) grid.append(bar);
     line.textContent = caption(app);
   };
-  app.focusCell = () => grid.querySelector('[tabindex="0"]')?.focus();
+  app.focusCell = () => grid.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
   app.drawBoard();
-  main.replaceChildren(h("section", { class: "stage", "aria-label": "Board" }, toolbar(app), h("div", { class: "fit" }, grid), line), boardPanel(app));
+  main.replaceChildren(
+    h("section", { class: "stage", "aria-label": t("board") }, toolbar(app), view, line, tray(app), lookBar(app)),
+    boardPanel(app));
+  installZoom(app, view, grid);
+  if (ui.loupe) installLoupe(view, grid);
+  if (openMenu) main.querySelector("#save").open = true;
   if (hadFocus) app.focusCell();
   else if (focusedId) document.getElementById(focusedId)?.focus();
 }
+

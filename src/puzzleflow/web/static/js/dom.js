@@ -1,5 +1,7 @@
 // Small helpers: make elements, find them, speak to the person.
 
+import { t } from "./text.js";
+
 export const $ = (selector, root = document) => root.querySelector(selector);
 
 /** Element `tag` with properties, listeners (onClick …), and children. */
@@ -28,7 +30,7 @@ export function complain(text) {
   const place = $("#alert");
   place.replaceChildren(
     h("p", {}, text),
-    h("button", { type: "button", class: "quiet icon", "aria-label": "Dismiss", onClick: calm }, "×"),
+    h("button", { type: "button", class: "quiet icon", "aria-label": t("dismiss"), onClick: calm }, "×"),
   );
 }
 

@@ -2,12 +2,13 @@
 
 import * as api from "./api.js";
 import { $, complain } from "./dom.js";
+import { t } from "./text.js";
 
 const isZip = (file) => /\.zip$/i.test(file.name) || /zip/.test(file.type);
 
-/** Ask what one picture shows: "photo", "cut", or "" for neither. */
-function askWhat() {
-  const dialog = $("#what");
+/** Ask with one of the page's dialogs; the value of the button that closed it. */
+export function askWith(selector) {
+  const dialog = $(selector);
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) =>
@@ -27,14 +28,14 @@ export async function openFiles(app, files, kind = null, cutting = {}) {
   if (!kind) {
     if (given.length === 1 && isZip(given[0])) kind = "saved";
     else if (given.length > 1) kind = "pieces";
-    else kind = await askWhat();
+    else kind = await askWith("#what");
   }
   const [first] = given;
   const openings = {
-    photo: ["Looking for fragments", () => api.openPhoto(first)],
-    cut: ["Cutting the picture", () => api.openCut(first, cutting)],
-    pieces: [`Reading ${given.length} pictures`, () => api.openPieces(given)],
-    saved: ["Opening the workbench", () => api.openSaved(first)],
+    photo: [t("reading-photo"), () => api.openPhoto(first)],
+    cut: [t("cutting"), () => api.openCut(first, cutting)],
+    pieces: [t("reading-pictures", { n: given.length }), () => api.openPieces(given)],
+    saved: [t("opening"), () => api.openSaved(first)],
   };
   if (openings[kind]) await app.open(...openings[kind]);
 }

@@ -1,12 +1,14 @@
-// The start page: ways to put fragments in.
+// The start page: ways to put fragments in, and what was worked on before.
 
 import * as api from "./api.js";
 import { h, times } from "./dom.js";
 import { openFiles } from "./drops.js";
+import { count, language, t } from "./text.js";
 
 const GRIDS = [[2, 2], [2, 3], [3, 3], [4, 4], [5, 5]].map(([rows, cols]) => ({ rows, cols }));
 const PICTURES = "image/png,image/jpeg,image/webp,image/tiff,image/bmp,image/gif";
 const chosen = { grid: 2, erosion: "vae" };
+const SHOWN = 8;
 
 function filePicker(app, id, label, kind, { accept, multiple = false, options = () => ({}) }) {
   const input = h("input", {
@@ -27,9 +29,10 @@ function select(id, label, entries, value, onChange) {
 }
 
 function cutOptions(app) {
+  const edges = app.about.erosions.map((name) => [name, t(`edges-${name}`)]);
   return [
-    select("cut-grid", "Pieces", GRIDS.map((grid, index) => [index, times(grid)]), chosen.grid, (v) => (chosen.grid = Number(v))),
-    select("cut-edges", "Edges", Object.entries(app.about.erosions), chosen.erosion, (v) => (chosen.erosion = v)),
+    select("cut-grid", t("pieces"), GRIDS.map((grid, index) => [index, times(grid)]), chosen.grid, (v) => (chosen.grid = Number(v))),
+    select("cut-edges", t("edges"), edges, chosen.erosion, (v) => (chosen.erosion = v)),
   ];
 }
 
@@ -39,43 +42,61 @@ function samples(app) {
   return h("ul", { class: "samples" }, app.about.samples.map((sample) =>
     h("li", {}, h("button", {
       type: "button", title: `${sample.title}${sample.artist ? `, ${sample.artist}` : ""}, ${sample.date}`,
-      "aria-label": `Try it with ${sample.title}`, dataset: { sample: sample.name },
-      onClick: () => app.open("Cutting the picture", () => api.openSample({
+      "aria-label": t("try-with", { title: sample.title }), dataset: { sample: sample.name },
+      onClick: () => app.open(t("cutting"), () => api.openSample({
         sample: sample.name, grid: GRIDS[chosen.grid], erosion: chosen.erosion, seed: seed(),
       })),
     }, h("img", { src: `api/samples/${sample.name}.jpg`, alt: "", loading: "lazy" }), h("span", {}, sample.title)))));
 }
 
+/** Workbenches of before; filled when the server has answered. */
+function recent(app) {
+  const list = h("ul", { class: "recent" });
+  const section = h("section", { class: "try", hidden: true }, h("h2", {}, t("recent")), list,
+    app.about.keeps ? null : h("p", { class: "warning" }, t("keeps-nothing")));
+  app.attempt(async () => {
+    const found = await api.recent();
+    section.hidden = !found.length;
+    const when = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+    const entry = (each) => h("li", {},
+      h("a", { href: `#w=${each.id}`, dataset: { recent: each.id } }, each.title),
+      h("span", { class: "fine" }, `${count("pieces", each.num_pieces)}${each.solved ? ` · ${t("laid")}` : ""} · ${when.format(1000 * each.changed_at)}`),
+      h("button", { type: "button", class: "quiet", "aria-label": t("forget-this", { title: each.title }), onClick: () => app.forget(each.id) }, t("forget")));
+    list.replaceChildren(...found.slice(0, SHOWN).map(entry));
+    if (found.length > SHOWN) {
+      list.append(h("li", {}, h("button", {
+        type: "button", class: "quiet", onClick: () => list.replaceChildren(...found.map(entry)),
+      }, t("all-recent", { n: found.length }))));
+    }
+  });
+  return section;
+}
+
 export function startScreen(app, main) {
   const { limits } = app.about;
   const megapixels = Math.round(limits.max_pixels / 1e6);
-  const card = (title, text, ...content) =>
-    h("section", { class: "card" }, h("h3", {}, title), h("p", {}, text), h("div", { class: "row" }, content));
+  const accept = app.about.heic ? `${PICTURES},image/heic,image/heif,.heic,.heif` : PICTURES;
+  const card = (name, ...content) => h("section", { class: "card" }, h("h3", {}, t(`card-${name}`)),
+    h("p", {}, t(`card-${name}-text`)), h("div", { class: "row" }, content));
   main.className = "start";
   main.replaceChildren(
-    h("div", { class: "hero" },
-      h("h2", {}, "Put broken pictures back together"),
-      h("p", {}, "Drop pictures anywhere on this page, or choose how to begin. You see how sure "
-        + "each piece is, move and fix what you know better, and have the rest laid again.")),
+    h("div", { class: "hero" }, h("h2", {}, t("hero")), h("p", {}, t("hero-text"))),
     h("div", { class: "cards" },
-      card("A photograph of fragments", "Several fragments on a plain ground, seen from above.",
-        filePicker(app, "file-photo", "Choose a photograph", "photo", { accept: PICTURES })),
-      card("One picture per fragment", "With a transparent or a plain ground, all at one scale.",
-        filePicker(app, "file-pieces", "Choose pictures", "pieces", { accept: PICTURES, multiple: true })),
-      card("A picture of your own", "It is cut up and worn, then put together again.",
-        filePicker(app, "file-cut", "Choose a picture", "cut", {
-          accept: PICTURES, options: () => ({ ...GRIDS[chosen.grid], erosion: chosen.erosion, seed: seed() }),
-        })),
-      card("A saved workbench", "Pieces, pins and history as you left them.",
-        filePicker(app, "file-saved", "Open a file", "saved", { accept: ".zip,application/zip" }))),
+      card("photo", filePicker(app, "file-photo", t("choose-photo"), "photo", { accept })),
+      card("pieces", filePicker(app, "file-pieces", t("choose-pictures"), "pieces", { accept, multiple: true })),
+      card("cut", filePicker(app, "file-cut", t("choose-picture"), "cut", {
+        accept, options: () => ({ ...GRIDS[chosen.grid], erosion: chosen.erosion, seed: seed() }),
+      })),
+      card("saved", filePicker(app, "file-saved", t("open-file"), "saved", { accept: ".zip,application/zip" }))),
+    recent(app),
     h("section", { class: "try" },
-      h("div", { class: "row spread" }, h("h2", {}, "Try it with a painting"),
+      h("div", { class: "row spread" }, h("h2", {}, t("try")),
         h("div", { class: "row" }, cutOptions(app))),
       samples(app),
-      h("p", { class: "fine" }, "Pictures: The Metropolitan Museum of Art, Open Access (CC0).")),
-    h("p", { class: "fine" },
-      `At most ${limits.max_files} files of ${Math.round(limits.max_file_bytes / 1048576)} MB and ${megapixels} `
-      + `megapixels each, ${limits.max_pieces} pieces. Nothing leaves this machine. `
-      + `PuzzleFlow ${app.about.version}.`),
+      h("p", { class: "fine" }, t("sample-rights"))),
+    h("p", { class: "fine" }, t("limits", {
+      files: limits.max_files, mb: Math.round(limits.max_file_bytes / 1048576), mp: megapixels,
+      pieces: limits.max_pieces, version: app.about.version,
+    })),
   );
 }

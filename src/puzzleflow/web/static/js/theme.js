@@ -1,6 +1,7 @@
 // Light or dark: as the system says until the person says otherwise.
 
 import { $, say } from "./dom.js";
+import { t } from "./text.js";
 
 export function installTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -11,6 +12,6 @@ export function installTheme() {
     const next = now === "dark" ? "light" : "dark";
     document.documentElement.dataset.theme = next;
     localStorage.setItem("theme", next);
-    say(`${next} colours`);
+    say(t(`theme-${next}`));
   });
 }
