@@ -16,17 +16,18 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
-from puzzleflow.generation.photographs import GROUNDS, Conditions, compose_photograph
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.rng import child_rng
 from puzzleflow.files import write_bytes
 from puzzleflow.generation.builder import build_puzzle, draw_positions, mask_seeds
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.pictures import write_picture
 from puzzleflow.samples import load_sample
 from puzzleflow.web.server import running
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "helpers"))
+from photographs import GROUNDS, Conditions, compose_photograph  # noqa: E402
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 TIMEOUT_MS = 120_000
@@ -37,7 +38,7 @@ def photograph(path: Path) -> None:
     """Nine fragments of a painting on slate."""
     grid = Grid(3, 3)
     masks = erosion_model("vae").masks(mask_seeds(SEED, grid), 160, 160)
-    places = draw_positions(child_rng(SEED, "permutation"), grid.num_pieces)
+    places = draw_positions(SEED, grid)
     puzzle = build_puzzle(load_sample(SAMPLE), grid, masks, places)
     conditions = Conditions(ground=GROUNDS["slate"], gap_px=24)
     write_picture(path, compose_photograph(puzzle.pieces, conditions, seed=SEED).pixels)
@@ -49,7 +50,7 @@ def keep(page: Page, path: Path) -> None:
     page.wait_for_timeout(500)
     stream = io.BytesIO()
     Image.open(io.BytesIO(page.screenshot())).convert("RGB").save(
-        stream, "WEBP", quality=82, method=6
+        stream, "WEBP", quality=78, method=6
     )
     write_bytes(path, stream.getvalue())
     print(path)
@@ -88,6 +89,7 @@ def main(out: Path) -> None:
         page.wait_for_load_state("networkidle")
         keep(page, out / "workbench-photograph.webp")
 
+        page.select_option("#grid", label="3 × 3")
         solve(page)
         page.wait_for_load_state("networkidle")
         keep(page, out / "workbench-board.webp")
@@ -97,6 +99,15 @@ def main(out: Path) -> None:
         expect(page.locator(".cell.pinned")).to_have_count(1)
         page.click("#view-confidence")
         keep(page, out / "workbench-confidence.webp")
+
+        page.click("#to-fragments")
+        page.click("#free")
+        page.wait_for_selector(".free-piece")
+        page.click('.free-piece[data-piece="4"]')
+        page.keyboard.press("r")
+        expect(page.locator(".caption")).to_contain_text("move piece 5")
+        keep(page, out / "workbench-free.webp")
+        page.get_by_role("button", name="Back to the board").click()
 
         page.click("#theme")
         page.set_viewport_size({"width": 820, "height": 1180})

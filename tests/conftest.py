@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -84,3 +85,16 @@ def flow_has_weights(tiny_flow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             return tiny_flow
 
     monkeypatch.setattr(flow, "solver_weights", found)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say plainly that the page was not tried in a browser."""
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if "browser" in report.keywords or "tests/browser/" in report.nodeid
+    ]
+    if skipped:
+        reason = str(skipped[0].longrepr[2]) if isinstance(skipped[0].longrepr, tuple) else ""
+        terminalreporter.section("the workbench was NOT tried in a browser", sep="!")
+        terminalreporter.line(f"{len(skipped)} browser tests were skipped: {reason}")

@@ -41,14 +41,16 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running(create_app(scratch=tmp_path_factory.mktemp("scratch"))) as address:
+    with running(create_app(keep=tmp_path_factory.mktemp("kept") / "workbenches")) as address:
         yield address
 
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """The start page; the test fails if the page itself reports an error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, accept_downloads=True, locale="en"
+    )
     context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
     faults: list[str] = []
@@ -71,7 +73,7 @@ def try_it(page: Page) -> Callable[[str, str], Page]:
         page.evaluate("Math.random = () => 0.25")
         page.click("[data-sample=irises]")
         page.wait_for_selector("#solve")
-        page.click("summary")
+        page.click("#method summary")
         page.select_option("#solver", solver)
         page.click("#solve")
         expect(page.locator(".panel")).to_contain_text(f"{solver}”")
@@ -88,13 +90,15 @@ def tried(try_it: Callable[[str, str], Page]) -> Page:
 
 @pytest.fixture
 def photo(tmp_path: Path) -> Path:
-    """A photograph of four fragments on a plain ground."""
+    """A photograph of four fragments and a ruler on a plain ground."""
     rng = np.random.default_rng(0)
     painting = load_sample("irises")
     pixels = np.full((420, 520, 3), (205, 200, 188), np.float64)
     for index, (top, left) in enumerate([(40, 50), (38, 290), (230, 60), (236, 300)]):
         y, x = 150 * (index // 2) + 90, 160 * (index % 2) + 60
         pixels[top : top + 140, left : left + 150] = painting[y : y + 140, x : x + 150]
+    pixels[392:410, 60:400] = (238, 226, 120)
+    pixels[392:398, 60:400:10] = 20
     pixels = np.clip(pixels + rng.normal(0, 2, pixels.shape), 0, 255).astype(np.uint8)
     path = tmp_path / "table.jpg"
     Image.fromarray(pixels).save(path, quality=92)

@@ -11,8 +11,7 @@ from command_line import run
 from open_reading import told_puzzle
 
 from puzzleflow.cli._open_folder import describe_answer
-from puzzleflow.core.conditions import fits_well
-from puzzleflow.core.conditions import Conditions
+from puzzleflow.core.conditions import Conditions, fits_well
 from puzzleflow.core.errors import InputError, NotAGrid
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -191,3 +192,21 @@ def test_the_page_needs_no_other_server(client: TestClient) -> None:
         assert "http://" not in text
         assert "https://" not in text
     assert client.get("/docs").status_code == 404
+
+
+def test_beyond_the_machine_a_token_is_asked_for(tmp_path: Path) -> None:
+    app = create_app(scratch=tmp_path, token="sesame")
+    with TestClient(app, base_url="http://localhost", follow_redirects=False) as client:
+        assert client.get("/").status_code == 403
+        assert client.get("/api/about").status_code == 403
+        assert client.get("/?token=wrong").status_code == 403
+        assert client.post("/api/workbenches/sample?token=sesame", json={}).status_code == 403
+        welcome = client.get("/?token=sesame")
+        assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
+        cookie = welcome.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert client.get("/api/about").status_code == 200  # the browser kept it
+        client.cookies.clear()
+        client.cookies.set("puzzleflow-token", "other")
+        assert client.get("/api/about").status_code == 403

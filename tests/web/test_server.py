@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -15,17 +16,22 @@ import pytest
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.web.scratch import PREFIX
-from puzzleflow.web.server import address_of, listen
+from puzzleflow.web.server import address_of, listen, running
 
 
 def start(tmp_path: Path) -> tuple[subprocess.Popen[str], str]:
     code = "from puzzleflow.cli.main import main; main()"
     program = subprocess.Popen(
-        [sys.executable, "-c", code, "serve", "--port", "0", "--no-browser"],
+        [sys.executable, "-c", code, "serve", "--port", "0", "--no-browser", "--keep-nothing"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"PATH": "", "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        env={
+            "PATH": "",
+            "TMPDIR": str(tmp_path),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        },  # fmt: skip
     )
     assert program.stdout is not None
     line = program.stdout.readline()
@@ -49,6 +55,33 @@ def test_it_serves_the_page_and_stops_cleanly(tmp_path: Path, how: signal.Signal
     if how == signal.SIGINT:
         assert program.returncode == 0
         assert "Stopped." in out
+
+
+def test_half_open_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("puzzleflow.web.protocol.HEAD_S", 0.3)
+    monkeypatch.setattr("puzzleflow.web.protocol.SILENCE_S", 0.3)
+    monkeypatch.setattr("puzzleflow.web.protocol.MAX_CONNECTIONS", 6)
+    with running() as address:
+        host, port = address.removeprefix("http://").rstrip("/").split(":")
+
+        def connect(sent: bytes) -> socket.socket:
+            opened = socket.create_connection((host, int(port)), timeout=20)
+            opened.sendall(sent)
+            return opened
+
+        head = b"POST /api/workbenches/sample HTTP/1.1\r\nhost: localhost\r\n"
+        slow = [connect(b""), connect(b"GET / HT"), connect(head + b"content-length: 9\r\n\r\n{")]
+        for each in slow:
+            while each.recv(65536):  # b"" once the server has given up
+                pass
+            each.close()
+        crowd = [connect(b"") for _ in range(12)]
+        assert any(each.recv(1) == b"" for each in crowd[6:])
+        for each in crowd:
+            each.close()
+        with httpx2.Client(base_url=address, timeout=20) as client:
+            for _ in range(3):  # a patient client keeps its connection
+                assert client.get("/api/about").status_code == 200
 
 
 def test_a_port_in_use_is_told() -> None:

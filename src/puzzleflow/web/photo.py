@@ -179,7 +179,9 @@ class Photo:
         aside = sorted([*rest, (number, kind)] if kind else rest)
         if len(aside) == self.labels_max:
             raise InputError("at least one piece must stay")
-        return replace(self, aside=tuple(aside))
+        changed = replace(self, aside=tuple(aside))
+        changed.__dict__["segmentation"] = self.segmentation
+        return changed
 
     def _corrected(self, segmentation: Segmentation) -> Photo:
         kind_at = {self.segmentation.fragments[n - 1].bbox: kind for n, kind in self.aside}

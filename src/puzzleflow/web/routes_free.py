@@ -25,8 +25,11 @@ router = APIRouter(prefix="/api/workbenches/{workbench_id}/free", responses=PROB
 
 
 @router.post("/begin")
-def begin(workbench: OnWorkbench) -> answers.State:
+def begin(workbench: OnWorkbench, service: InService) -> answers.State:
     """Lay the fragments on the free table as they lie."""
+    with service.heavy:
+        workbench.refuse_while_working()
+        workbench.sharpen(lambda text, part: None)
     open_table(workbench)
     return state_of(workbench)
 

@@ -23,7 +23,7 @@ from puzzleflow.web.history import Arrangement, History
 from puzzleflow.web.jobs import Job, JobRunner
 from puzzleflow.web.kept import Kept, keep
 from puzzleflow.web.limits import Limits
-from puzzleflow.web.photo import Photo, Report
+from puzzleflow.web.photo import Box, Photo, Report
 from puzzleflow.web.pieces import Piece, plain_names
 from puzzleflow.web.sheet import Sheet
 from puzzleflow.web.solving import Sessions
@@ -132,17 +132,23 @@ class Workbench:
         """
         self._check_number(len(photo.members))
         with self.lock:
-            before = {}
-            if self.photo is not None:
-                before = dict(zip(self.photo.boxes(), self.pieces, strict=True))
+            known: dict[int, Piece] = {}  # by the very cut-out, which corrections elsewhere keep
+            near: dict[Box, Piece] = {}
+            if self.photo is not None and self.pieces:
+                cut = self.photo.segmentation.fragments
+                known = {
+                    id(cut[n - 1]): p for n, p in zip(self.photo.members, self.pieces, strict=True)
+                }
+                near = dict(zip(self.photo.boxes(), self.pieces, strict=True))
             pieces = []
-            for index, (number, box) in enumerate(zip(photo.members, photo.boxes(), strict=True)):
-                name = f"fragment_{index + 1:02d}.png"
-                if box in before and self.photo is not None and self.photo.whole is photo.whole:
-                    pieces.append(replace(before[box], name=name))
-                else:
-                    kept = keep(self.folder, photo.cutout(number))
-                    pieces.append(Piece(name, kept, sharp=photo.is_sharp))
+            for index, number in enumerate(photo.members):
+                fragment = photo.segmentation.fragments[number - 1]
+                piece = known.get(id(fragment))
+                if piece is None:
+                    kept = keep(self.folder, fragment.pixels)
+                    old = near.get(photo.box(number), Piece("", kept))
+                    piece = replace(old, kept=kept, sharp=photo.is_sharp)
+                pieces.append(replace(piece, name=f"fragment_{index + 1:02d}.png"))
             self._add(Stock(tuple(pieces), label, photo), by)
 
     def _check_number(self, count: int) -> None:
