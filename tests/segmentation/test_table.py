@@ -16,7 +16,6 @@ from puzzleflow.segmentation import delete, paint, segment
 from puzzleflow.segmentation.kinds import kind_of
 from puzzleflow.segmentation.sharpen import sharpened
 
-
 GROUND = (190, 60, 150)
 
 

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from starlette.testclient import TestClient
+from waiting import finished
+
+from puzzleflow.samples import load_sample
 
 Solve = Callable[..., dict[str, Any]]
 
@@ -117,3 +120,36 @@ def test_free_placing(client: TestClient, workbench: dict[str, Any]) -> None:
     saved = export(client, state, "workbench.zip")
     again = client.post("/api/workbenches/open", files={"file": ("a.zip", saved)}).json()
     assert again["free"] == client.get(f"/api/workbenches/{bench}").json()["free"]
+
+
+@pytest.mark.slow
+def test_the_rest_is_assembled_and_fits_are_ranked(client: TestClient, encode: Any) -> None:
+    """Two halves of a painting, cut along a wave: they are found to fit."""
+    painting = load_sample("irises")[100:260, 100:300]
+    y, x = np.mgrid[:160, :200]
+    wave = x < 100 + 14 * np.sin(y / 12)
+    files = []
+    for index, mask in enumerate((wave, ~wave)):
+        cut = np.zeros((160, 200, 4), np.uint8)
+        cut[mask, :3], cut[mask, 3] = painting[mask], 255
+        files.append(("files", (f"half_{index}.png", encode(cut))))
+    state = client.post("/api/workbenches/pieces", files=files).json()
+    path = f"/api/workbenches/{state['id']}/free"
+    client.post(f"{path}/begin")
+    assert client.post(f"{path}/compare").status_code == 202
+    assert finished(client, state["id"])["free"]["prepared"] is True
+    partners = client.get(f"{path}/partners", params={"piece": 0}).json()
+    assert partners[0]["piece"] == 1
+    sides = {
+        side: client.get(f"{path}/partners", params={"piece": 0, "side": side}).json()
+        for side in ("left", "right", "above", "below")
+    }
+    assert sum(len(found) for found in sides.values()) == len(partners)
+    assert client.get(f"{path}/fits", params={"piece": 1}).status_code == 200
+    client.post(f"{path}/pin", json={"pieces": [0]})
+    before = client.get(f"/api/workbenches/{state['id']}").json()["free"]["poses"][0]
+    assert client.post(f"{path}/assemble").status_code == 202
+    free = finished(client, state["id"])["free"]
+    pinned = next(pose for pose in free["poses"] if pose["piece"] == 0)
+    for key in ("x", "y", "angle"):
+        assert pinned[key] == pytest.approx(before[key])

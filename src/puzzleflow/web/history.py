@@ -16,6 +16,7 @@ from puzzleflow.web.line import Line
 
 MAX_STEPS = 200
 ASIDE = -1
+UNTOLD: IntArray = np.empty(0, np.int64)  # upright, or as it lies
 
 
 @dataclass(frozen=True)
@@ -65,25 +66,25 @@ class Arrangement:
     grid: Grid
     position_of: IntArray
     label: str
-    turns: IntArray = None  # type: ignore[assignment]  # upright unless told
+    turns: IntArray = field(default_factory=lambda: UNTOLD)
     pinned: frozenset[int] = frozenset()
     groups: tuple[frozenset[int], ...] = ()
     answer: Answer | None = None
-    laid: tuple[IntArray, IntArray] = None  # type: ignore[assignment]  # as it lies, unless told
+    laid: tuple[IntArray, IntArray] = (UNTOLD, UNTOLD)
     ranking: tuple[GridGuess, ...] = ()
     piece_at: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         count = len(self.position_of)
         checked = as_placement(self.position_of, count, self.grid.num_pieces)
-        turns = np.zeros(count, np.int64) if self.turns is None else as_turns(self.turns, count)
+        turns = as_turns(self.turns if len(self.turns) else np.zeros(count, np.int64), count)
         piece_at = np.full(self.grid.num_pieces, -1, np.int64)
         placed = np.flatnonzero(checked >= 0)
         piece_at[checked[placed]] = placed
         object.__setattr__(self, "position_of", checked)
         object.__setattr__(self, "turns", turns)
         object.__setattr__(self, "piece_at", piece_at)
-        if self.laid is None:
+        if not len(self.laid[0]):
             object.__setattr__(self, "laid", (checked, turns))
 
     @classmethod

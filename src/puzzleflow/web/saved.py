@@ -13,7 +13,14 @@ from puzzleflow.core.pose import Pose
 from puzzleflow.core.puzzle import Layout, Solution
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.web.free import FreeHistory, FreeTable
-from puzzleflow.web.history import MAX_STEPS, Answer, Arrangement, GridGuess, History
+from puzzleflow.web.history import (
+    MAX_STEPS,
+    UNTOLD,
+    Answer,
+    Arrangement,
+    GridGuess,
+    History,
+)
 from puzzleflow.web.sheet import MAX_PX_PER_MM, Sheet
 
 SCHEMA: Final = "puzzleflow/workbench"
@@ -304,11 +311,11 @@ def load_history(saved: SavedWorkbench) -> History:
     return history
 
 
-def _laid(step: SavedStep, answer: Answer | None, count: int) -> tuple[IntArray, IntArray] | None:
+def _laid(step: SavedStep, answer: Answer | None, count: int) -> tuple[IntArray, IntArray]:
     if step.laid is not None:
         return _positions(step.laid[0], count), _positions(step.laid[1], count)
     if answer is None:
-        return None
+        return UNTOLD, UNTOLD
     return answer.solution.position_of, answer.upright(answer.solution)
 
 
