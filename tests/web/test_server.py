@@ -31,7 +31,7 @@ def start(tmp_path: Path) -> tuple[subprocess.Popen[str], str]:
             "TMPDIR": str(tmp_path),
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-        },  # fmt: skip
+        },
     )
     assert program.stdout is not None
     line = program.stdout.readline()
