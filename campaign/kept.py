@@ -167,7 +167,6 @@ def workbench_files() -> Iterator[Target]:
     """The file that the workbench saves."""
     from puzzleflow.web.archive import pack, unpack
     from puzzleflow.web.limits import Limits
-    from puzzleflow.web.pieces import Piece
     from puzzleflow.web.workbench import Workbench
 
     limits = Limits()
@@ -176,7 +175,7 @@ def workbench_files() -> Iterator[Target]:
         (folder / "bench").mkdir(parents=True)
         workbench = Workbench(folder / "bench", limits, "title", "pieces")
         pieces = small_puzzle(0, px=8).pieces[:4]
-        workbench.set_pieces([Piece(f"{i}.png", pixels) for i, pixels in enumerate(pieces)])
+        workbench.set_pieces([(f"{i}.png", pixels) for i, pixels in enumerate(pieces)])
         (folder / "w.zip").write_bytes(pack(workbench))
         shutil.rmtree(folder / "bench")
 

@@ -62,7 +62,9 @@ def _served(place: Path) -> Iterator[tuple[Command, str]]:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
 
-    server = begin(("serve", "--port", "0", "--no-browser"), place / "server.log", before=few)
+    server = begin(
+        ("serve", "--port", "0", "--no-browser", "--keep-nothing"), place / "server.log", before=few
+    )
     try:
         until = time.monotonic() + 60
         while not (found := re.search(r"http://\S+", server.output())):

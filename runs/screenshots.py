@@ -27,7 +27,7 @@ from puzzleflow.samples import load_sample
 from puzzleflow.web.server import running
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "helpers"))
-from photographs import GROUNDS, Conditions, compose_photograph  # noqa: E402
+from photographs import GROUNDS, Conditions, compose_photograph
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 TIMEOUT_MS = 120_000

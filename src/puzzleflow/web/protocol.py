@@ -1,7 +1,8 @@
 """HTTP with an end to patience: half-open connections do not use up the server.
 
 uvicorn waits for ever for the head of a first request. Here a head must be complete within
-seconds, a body must go on arriving, and beyond a number of connections new ones are closed.
+seconds, a body must go on arriving, and beyond a number of connections the one that has kept
+us waiting for longest is closed.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ class PatientProtocol(H11Protocol):
     """uvicorn's protocol with timers."""
 
     _timer: asyncio.TimerHandle | None = None
+    _since = 0.0
 
     def connection_made(self, transport: Any) -> None:
-        """Start to wait for a head, or close what is too much."""
+        """Start to wait for a head; where there are too many, the slowest has to go."""
         super().connection_made(transport)
+        self._since = self.loop.time()
         if len(self.connections) > MAX_CONNECTIONS:
-            transport.close()
-            return
+            mine = [each for each in self.connections if isinstance(each, PatientProtocol)]
+            waiting = [each for each in mine if each._timer is not None]
+            slowest = min(waiting, key=lambda each: each._since, default=self)
+            slowest._give_up()
         self._wait(HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -60,6 +65,6 @@ class PatientProtocol(H11Protocol):
             self._timer = None
 
     def _give_up(self) -> None:
-        self._timer = None
+        self._stop()
         if not self.transport.is_closing():
             self.transport.close()
