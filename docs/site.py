@@ -104,7 +104,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
     def rewrite(found: re.Match[str]) -> str:
         picture, text, target = found.groups()
-        if "://" in target or target.startswith(("#", "mailto:")):
+        if "://" in target or target.startswith(("#", "mailto:", "data:")):
             return found[0]
         path, _, anchor = target.partition("#")
         wanted = os.path.normpath((here / path).as_posix()) if path else source
