@@ -146,6 +146,11 @@ def test_commands_take_addresses(hub: Hub, tmp_path: Path) -> None:
     assert f"{GAP}: gap" in run("inspect", GAP, "--split", "test")
     run("bench", GAP, "--split", "test", "--solvers", "random", "--out", tmp_path / "report")
     assert (tmp_path / "report" / "bench.json").exists()
+    out = tmp_path / "solved"
+    run("solve", GAP, "--split", "test", "--solver", "random", "--out", out)
+    assert "AA" in run("evaluate", "--predictions", out, "--data", GAP, "--split", "test")
+    run("render", GAP, "--split", "test", "--sheet", "--out", tmp_path / "sheet.png")
+    assert hub.take() == [f"GAP-3/test/{name}" for name in FILES]
 
 
 def test_the_endpoint_is_an_environment_variable(hub: Hub, tmp_path: Path) -> None:

@@ -69,11 +69,12 @@ ACCELERATORS = ("cpu", "cuda", "mps", "auto")
 
 
 def weights_to_start_from(initial: str | None, bundled: str | None) -> str | Path | None:
-    """``--initial``: a path as it is, "bundled" as packaged weights."""
+    """``--initial``: a file, a folder of one or an address; "bundled" is packaged weights."""
     from puzzleflow.models.checkpoint import bundled_weights
+    from puzzleflow.models.pretrained import weights_at
 
     if initial != "bundled":
-        return initial
+        return initial and weights_at(initial)
     if bundled is None:
         raise InputError("no weights for this network are bundled")
     return bundled_weights(bundled)
