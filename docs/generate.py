@@ -26,15 +26,20 @@ OTHER_FILES = {
     "benchmarks/": "speed and memory, measured: `make bench`",
     "campaign/": "damaged files, kills, full disks, hostile clients: `make campaign`",
     "docs/": "architecture, glossary, decisions, measurements, commands, responsible use",
+    "docs/tutorials/": "five tutorials, whose blocks of code are run by the tests",
+    "docs/notebooks/": "a quick tour, and the paper's tables at small scale",
     "docs/example_plugin/": "two complete solvers in a package of their own, one of them trained",
     "runs/": "scripts that made what is bundled",
     "tests/": "mirrors src/; `make test`",
+    "recipe/": "a recipe in the manner of conda-forge",
     "CHANGELOG.md": "what changed, for users",
     "CONTRIBUTING.md": "house rules, and the ideal commit",
+    "Dockerfile": "the workbench in a container",
     "LOG.md": "experiments with dates, also those that failed",
     "SECURITY.md": "what is promised, and where to report",
     "Makefile": "`make help` lists its targets",
     "constraints.txt": "the versions that `make` installs",
+    "mkdocs.yml": "the site: `make site`",
 }
 
 
