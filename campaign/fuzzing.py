@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import random
 import shutil
+import traceback
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -28,9 +32,10 @@ GROUPS = {
 def run(name: str, budget: Budget, place: Path) -> Outcome:
     """Round after round over the targets of a group, each time with other damage."""
     outcome = Outcome(f"damaged files: {name}")
-    whole = place / "whole"
-    whole.mkdir(parents=True)
-    ready = [target for make in GROUPS[name] for target in _built(make(), whole, outcome)]
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        ready = [target for make in GROUPS[name] for target in _built(make(), place, outcome)]
+    gc.collect()
+    gc.freeze()
     seed = budget.rng.randrange(1 << 30)
     for number in count():
         for target, expected in ready:
@@ -40,28 +45,27 @@ def run(name: str, budget: Budget, place: Path) -> Outcome:
     return outcome
 
 
-def _built(found: Iterator[Target], whole: Path, outcome: Outcome) -> Iterator[tuple[Target, str]]:
-    """The targets whose sound files can be read, and what is read from them."""
+def _built(found: Iterator[Target], place: Path, outcome: Outcome) -> Iterator[tuple[Target, str]]:
+    """The targets whose sound files can be read, and what is read from them.
+
+    This happens here and not in a child, so that the children find everything imported.
+    """
     for target in found:
-        folder = whole / target.name
-        made = call(partial(_build, target, folder))
-        read = call(partial(target.read, folder)) if made.status == "fine" else made
-        if read.status == "fine":
-            yield target, read.text
-        else:
-            outcome.case(f"{target.name}, undamaged", read.failure or read.text)
-
-
-def _build(target: Target, folder: Path) -> str:
-    target.build(folder)
-    return ""
+        folder = place / target.name / "sound"
+        folder.parent.mkdir(parents=True)
+        try:
+            target.build(folder)
+            yield target, target.read(folder)
+        except Exception:
+            outcome.case(f"{target.name}, undamaged", traceback.format_exc()[-1500:])
 
 
 def _case(outcome: Outcome, target: Target, expected: str, place: Path, seed: str) -> None:
     rng = random.Random(seed)
-    folder = place / "whole" / "damaged"  # beside what the whole ones refer to
+    sound = place / target.name / "sound"
+    folder = sound.with_name("damaged")  # beside, as sound ones may refer to what lies there
     _clear(folder)
-    shutil.copytree(place / "whole" / target.name, folder)
+    shutil.copytree(sound, folder)
     victims = sorted(path for path in folder.rglob("*") if path.is_file())
     victim = rng.choice(victims)
     how = damage_file(victim, rng)
