@@ -18,6 +18,8 @@ from campaign.forked import begin
 from puzzleflow.core.rng import child_rng
 from puzzleflow.masks import write_masks
 from puzzleflow.pictures import write_picture
+from puzzleflow.training.banks import picture_split
+from puzzleflow.training.state import has_state
 
 Essence = dict[str, bytes]
 LONGEST_S = 240.0
@@ -54,30 +56,31 @@ def layouts(out: Path) -> Essence:
 
 @dataclass(frozen=True)
 class LongCommand:
-    """``words`` without ``--out``; ``seconds`` is how long the whole takes, once measured."""
+    """``words`` without ``--out``; ``resuming`` are further ones where a run has begun."""
 
     name: str
     words: tuple[str, ...]
     essence: Callable[[Path], Essence] = everything
-    more_when_resumed: tuple[str, ...] = ()
+    resuming: tuple[str, ...] = ()
     in_quick: bool = True
 
-    def call(self, out: Path, *, resumed: bool = False) -> tuple[str, ...]:
+    def call(self, out: Path) -> tuple[str, ...]:
         """All words."""
-        more = self.more_when_resumed if resumed else ()
-        return (*self.words, "--out", str(out), *more)
+        return (*self.words, "--out", str(out), *(self.resuming if has_state(out) else ()))
 
 
 @cache
 def prepared(place: Path) -> None:
     """Make, once, pictures, masks, a data set, a recipe and fragments to work on."""
     pictures = place / "pictures"
-    for number in range(14):
+    names = [f"{number:02}.png" for number in range(60)]
+    held_out = [name for name in names if picture_split(name) == "val"][:2]
+    for number, name in enumerate(sorted({*names[:12], *held_out})):
         rng = child_rng(number, "campaign")
         y, x = np.mgrid[0:96, 0:96] / 96
         phases = rng.uniform(1, 9, (3, 2))
         colour = [np.sin(a * x + b * y) * 100 + 128 for a, b in phases]
-        write_picture(pictures / f"{number:02}.png", np.stack(colour, -1).astype(np.uint8))
+        write_picture(pictures / name, np.stack(colour, -1).astype(np.uint8))
     y, x = np.mgrid[-64:64, -64:64]
     discs = [np.hypot(x, y * (1 + k / 40)) < 40 + k for k in range(20)]
     write_masks(place / "masks.npz", [np.stack(discs)])
@@ -120,9 +123,7 @@ def long_commands(place: Path) -> list[LongCommand]:
             "solve",
             ("solve", gap, "--solver", "greedy", "--workers", "1", "--pictures"),
         ),
-        LongCommand(
-            "bench", ("bench", gap, "--solvers", "greedy,random,search-alpha"), essence=layouts
-        ),
+        LongCommand("bench", ("bench", gap, "--solvers", "greedy,random"), essence=layouts),
         LongCommand(
             "limits",
             (
@@ -146,8 +147,9 @@ def long_commands(place: Path) -> list[LongCommand]:
         ),
         LongCommand(
             "shapes train",
-            ("shapes", "train", "--masks", masks, "--epochs", "3", "--resume"),
+            ("shapes", "train", "--masks", masks, "--epochs", "3"),
             essence=only("fragment_vae_decoder.safetensors"),
+            resuming=("--resume",),
             in_quick=False,
         ),
         LongCommand(

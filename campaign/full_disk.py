@@ -74,7 +74,7 @@ def _filled(one: Known, disk: Path, free: int) -> tuple[str, str]:
     resized = subprocess.run(
         ["mount", "-o", "remount,size=256m", str(disk)], check=False, capture_output=True
     )
-    again = begin(one.command.call(out, resumed=True), told)
+    again = begin(one.command.call(out), told)
     code = again.finish(LONGEST_S)
     failure = compared(one, out) if code == 0 else f"with room: {code}: {again.output()[-600:]}"
     shutil.rmtree(out, ignore_errors=True)

@@ -81,8 +81,8 @@ def kills(budget: Budget, place: Path) -> Outcome:
 
 def _ended(one: Known, number: int, moments: list[float], out: Path, outcome: Outcome) -> str:
     told = out.with_suffix(".log")
-    for again, moment in enumerate(moments):
-        running = begin(one.command.call(out, resumed=again > 0), told)
+    for moment in moments:
+        running = begin(one.command.call(out), told)
         if running.wait(moment) is None:
             running.send(number)
         code = running.finish(60)
@@ -92,7 +92,7 @@ def _ended(one: Known, number: int, moments: list[float], out: Path, outcome: Ou
             outcome.told["ended before"] += 1
         elif (failure := _graceful(code, number, running)) != "":
             return failure
-    finished = begin(one.command.call(out, resumed=True), told)
+    finished = begin(one.command.call(out), told)
     if (code := finished.finish(LONGEST_S)) != 0:
         return f"run again it ended with {code}: {_tail(finished)}"
     return compared(one, out)
