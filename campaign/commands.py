@@ -7,6 +7,7 @@ tells the time or how fast the machine was.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -23,15 +24,19 @@ from puzzleflow.training.state import has_state
 
 Essence = dict[str, bytes]
 LONGEST_S = 240.0
+_FAR = re.compile(rb'[\w./-]*/(pictures|recipe)\b|[\d,]+( bytes in all)|("recipe_bytes": )\d+')
 
 
 def everything(out: Path) -> Essence:
-    """Every file but logs."""
-    return {
-        path.relative_to(out).as_posix(): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and path.suffix != ".log"
-    }
+    """Every file; how far it is from there to the pictures, and how long that is, is left out."""
+    found: Essence = {}
+    for path in sorted(out.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes()
+            if path.suffix in (".json", ".md"):
+                content = _FAR.sub(rb"\1\2\3", content)
+            found[path.relative_to(out).as_posix()] = content
+    return found
 
 
 def only(*patterns: str) -> Callable[[Path], Essence]:
@@ -63,6 +68,10 @@ class LongCommand:
     essence: Callable[[Path], Essence] = everything
     resuming: tuple[str, ...] = ()
     in_quick: bool = True
+
+    def folder(self, place: Path) -> Path:
+        """Where it writes; some results tell the name of their folder."""
+        return place / self.name.replace(" ", "-")
 
     def call(self, out: Path) -> tuple[str, ...]:
         """All words."""

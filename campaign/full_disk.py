@@ -54,7 +54,7 @@ def _filled(one: Known, disk: Path, free: int) -> tuple[str, str]:
     """What is wrong, and how the first attempt ended."""
     for inside in disk.iterdir():
         shutil.rmtree(inside) if inside.is_dir() else inside.unlink()
-    ballast, out, told = disk / "ballast", disk / "out", disk.with_suffix(".log")
+    ballast, out, told = disk / "ballast", one.command.folder(disk), disk.with_suffix(".log")
     room = os.statvfs(disk)
     with ballast.open("wb") as stream:
         os.posix_fallocate(

@@ -28,12 +28,15 @@ GROUPS = {
     "journals and saved work": (kept.journals, kept.workbench_files),
 }
 
+SLOW = (kept.exported,)  # to make: left out of a shortened campaign
+
 
 def run(name: str, budget: Budget, place: Path) -> Outcome:
     """Round after round over the targets of a group, each time with other damage."""
     outcome = Outcome(f"damaged files: {name}")
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        ready = [target for make in GROUPS[name] for target in _built(make(), place, outcome)]
+        makers = [make for make in GROUPS[name] if not (budget.quick and make in SLOW)]
+        ready = [target for make in makers for target in _built(make(), place, outcome)]
     gc.collect()
     gc.freeze()
     seed = budget.rng.randrange(1 << 30)

@@ -38,7 +38,7 @@ def references(place: Path, quick: bool) -> tuple[list[Known], list[str]]:
     for command in long_commands(place):
         if quick and not command.in_quick:
             continue
-        out, began = place / "whole" / command.name.replace(" ", "-"), time.monotonic()
+        out, began = command.folder(place / "whole"), time.monotonic()
         running = begin(command.call(out), place / "told.log")
         code = running.finish(LONGEST_S)
         if code == 0:
@@ -73,14 +73,16 @@ def kills(budget: Budget, place: Path) -> Outcome:
                 for _ in range(budget.rng.choice([1, 1, 2]))
             ]
             what = f"{one.command.name}, {name} after {', '.join(f'{m:.2f} s' for m in moments)}"
-            failure = _ended(one, SIGNALS[name], moments, place / f"out-{number}", outcome)
+            out = one.command.folder(place / str(number))
+            failure = _ended(one, SIGNALS[name], moments, out, outcome)
             outcome.case(what, failure, kind=name)
-            shutil.rmtree(place / f"out-{number}", ignore_errors=True)
+            shutil.rmtree(out.parent)
     return outcome
 
 
 def _ended(one: Known, number: int, moments: list[float], out: Path, outcome: Outcome) -> str:
-    told = out.with_suffix(".log")
+    told = out.parent / "told.log"
+    out.parent.mkdir()
     for moment in moments:
         running = begin(one.command.call(out), told)
         if running.wait(moment) is None:
@@ -126,7 +128,7 @@ def rivals(budget: Budget, place: Path) -> Outcome:
         for number, one in enumerate(known):
             if round_ and budget.left < 0:
                 return outcome
-            out = place / f"both-{round_}-{number}"
+            out = one.command.folder(place / f"{round_}-{number}")
             pair = [begin(one.command.call(out), place / f"told-{k}.log") for k in range(2)]
             codes = [running.finish(LONGEST_S) for running in pair]
             outputs = [running.output() for running in pair]

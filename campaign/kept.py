@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -181,8 +182,8 @@ def workbench_files() -> Iterator[Target]:
 
     def read(folder: Path) -> str:
         content = (folder / "w.zip").read_bytes() if (folder / "w.zip").is_file() else b""
-        (folder / "new").mkdir()
-        unpack(content[: limits.max_request_bytes], Workbench(folder / "new", limits, "t", "saved"))
+        with tempfile.TemporaryDirectory() as new:
+            unpack(content[: limits.max_request_bytes], Workbench(Path(new), limits, "t", "saved"))
         return ""
 
     yield Target("workbench file", build, read)
