@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -59,7 +60,7 @@ def main() -> int:
 
 def _run(parts: dict, minutes: float, seed: int, place: Path) -> list:  # type: ignore[type-arg]
     from campaign.forked import warm_up
-    from campaign.outcome import Budget
+    from campaign.outcome import Budget, Outcome
 
     warm_up()
     outcomes = []
@@ -71,7 +72,10 @@ def _run(parts: dict, minutes: float, seed: int, place: Path) -> list:  # type: 
             left * share / waiting, random.Random(f"{seed}/{name}"), quick=minutes < QUICK_MINUTES
         )
         waiting -= share
-        outcome = run(budget, place / name)
+        try:
+            outcome = run(budget, place / name)
+        except Exception:  # the other parts still have something to say
+            outcome = Outcome(name, failures=[traceback.format_exc()[-3000:]])
         outcome.seconds = time.monotonic() - budget.began
         outcomes.append(outcome)
         print(

@@ -192,12 +192,13 @@ def begin(
     before: Callable[[], object] = lambda: None,
 ) -> Command:
     """Run ``puzzleflow WORDS`` in a child that leads a session; it prints into ``told``."""
+    told.write_bytes(b"")
     child = os.fork()
     if child == 0:
         code = 1
         try:
             os.setsid()
-            output = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+            output = os.open(told, os.O_WRONLY | os.O_APPEND)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)

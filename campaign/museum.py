@@ -11,7 +11,8 @@ from campaign.commands import Essence, everything
 from campaign.forked import begin
 from campaign.outcome import Budget, Outcome
 
-FAULTS = ("500", "502", "503", "429", "drop", "truncated", "half", "html", "empty")
+PASSING = ("500", "502", "503", "429", "drop")
+BROKEN = ("truncated", "half", "html", "empty")  # twice in a row they are believed
 SHARE = 0.3
 NUM_OBJECTS, NUM_QUICK = 2000, 60
 
@@ -86,7 +87,10 @@ def _serve(writer: int, count: int, share: float, seed: int) -> None:
         server.records[number] = {**record, "objectID": number, "primaryImage": server.url + path}
         for asked in (path, f"/objects/{number}"):
             if rng.random() < share:
-                server.faults[asked] = rng.choices(FAULTS, k=rng.choice([1, 1, 2]))
+                often = rng.random() < 0.3
+                server.faults[asked] = rng.choices(
+                    PASSING if often else PASSING + BROKEN, k=1 + often
+                )
     os.write(writer, f"{server.url}\n".encode())
     os.close(writer)
     signal.pause()
