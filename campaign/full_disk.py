@@ -9,7 +9,7 @@ from pathlib import Path
 
 from campaign.commands import LONGEST_S
 from campaign.forked import begin
-from campaign.interrupted import MOST_ROUNDS, Known, compared, known_commands
+from campaign.interrupted import Known, compared, disturbed
 from campaign.outcome import Budget, Outcome
 
 SIZE = 8 << 20
@@ -24,16 +24,12 @@ def run(budget: Budget, place: Path) -> Outcome:
         outcome.skipped = why
         return outcome
     try:
-        known = known_commands(budget, place, outcome)
-        for round_ in range(MOST_ROUNDS):
-            for one in known:
-                if round_ and budget.left < 0:
-                    return outcome
-                # from nothing to all that the command needs
-                needed = max(1, sum(map(len, one.essence.values())))
-                free = int(budget.rng.choice([0, 4096, needed * budget.rng.random(), SIZE]))
-                failure, kind = _filled(one, disk, min(free, SIZE))
-                outcome.case(f"{one.command.name}, {free:,} bytes free", failure, kind=kind)
+        for one in disturbed(budget, place, outcome):
+            # from nothing to all that the command needs
+            needed = max(1, sum(map(len, one.essence.values())))
+            free = int(budget.rng.choice([0, 4096, needed * budget.rng.random(), SIZE]))
+            failure, kind = _filled(one, disk, min(free, SIZE))
+            outcome.case(f"{one.command.name}, {free:,} bytes free", failure, kind=kind)
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=False, capture_output=True)
     return outcome

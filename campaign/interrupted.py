@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from campaign.forked import Command, begin
 from campaign.outcome import Budget, Outcome
 
 MOST_ROUNDS = 50  # of every command
+FEWEST = 3  # cases of every part, however little time there is
 SIGNALS = {
     "SIGKILL": signal.SIGKILL,
     "SIGTERM": signal.SIGTERM,
@@ -31,52 +33,47 @@ class Known:
 
 
 @cache
-def references(place: Path, quick: bool) -> tuple[list[Known], list[str]]:
-    """Every command run once without disturbance, and those that did not even do that."""
-    prepared(place)
-    known, failures = [], []
-    for command in long_commands(place):
-        if quick and not command.in_quick:
-            continue
-        out, began = command.folder(place / "whole"), time.monotonic()
-        running = begin(command.call(out), place / "told.log")
-        code = running.finish(LONGEST_S)
-        if code == 0:
-            known.append(Known(command, command.essence(out), time.monotonic() - began))
-        else:
-            failures.append(f"{command.name}, undisturbed: exit {code}: {_tail(running)}")
-    return known, failures
+def reference(place: Path, command: LongCommand) -> Known | str:
+    """The command run once without disturbance, or what was wrong even then."""
+    out, began = command.folder(place / "whole"), time.monotonic()
+    running = begin(command.call(out), place / "told.log")
+    if (code := running.finish(LONGEST_S)) != 0:
+        return f"exit {code}: {_tail(running)}"
+    return Known(command, command.essence(out), time.monotonic() - began)
 
 
-def known_commands(budget: Budget, place: Path, outcome: Outcome) -> list[Known]:
-    """What can be disturbed; a command that fails by itself is a failure of its own."""
+def disturbed(budget: Budget, place: Path, outcome: Outcome) -> Iterator[Known]:
+    """Commands to disturb, each as often as any other, until the time is over."""
+    shared = place.parent / "shared"
     place.mkdir(parents=True, exist_ok=True)
-    known, failures = references(place.parent / "shared", budget.quick)
-    for failure in failures:
-        outcome.case(*failure.split(": ", 1))
-    return known
+    prepared(shared)
+    commands = [one for one in long_commands(shared) if one.in_quick or not budget.quick]
+    for _ in range(MOST_ROUNDS):
+        for command in budget.rng.sample(commands, len(commands)):
+            if budget.left < 0 and outcome.cases >= FEWEST:
+                return
+            known = reference(shared, command)
+            if isinstance(known, Known):
+                yield known
+            else:
+                outcome.case(f"{command.name}, undisturbed", known)
+                commands.remove(command)
 
 
 def kills(budget: Budget, place: Path) -> Outcome:
     """Each long command is ended at random moments, run again, and gives the same bytes."""
     outcome = Outcome("long commands ended at random moments")
-    known = known_commands(budget, place, outcome)
-    number = 0
-    for round_ in range(MOST_ROUNDS):
-        for one in known:
-            if round_ and budget.left < 0:
-                break
-            number += 1
-            name = "SIGKILL" if budget.rng.random() < 0.7 else budget.rng.choice(list(SIGNALS))
-            moments = [
-                budget.rng.uniform(0.03, max(0.1, one.seconds))
-                for _ in range(budget.rng.choice([1, 1, 2]))
-            ]
-            what = f"{one.command.name}, {name} after {', '.join(f'{m:.2f} s' for m in moments)}"
-            out = one.command.folder(place / str(number))
-            failure = _ended(one, SIGNALS[name], moments, out, outcome)
-            outcome.case(what, failure, kind=name)
-            shutil.rmtree(out.parent)
+    for number, one in enumerate(disturbed(budget, place, outcome)):
+        name = "SIGKILL" if budget.rng.random() < 0.7 else budget.rng.choice(list(SIGNALS))
+        moments = [
+            budget.rng.uniform(0.03, max(0.1, one.seconds))
+            for _ in range(budget.rng.choice([1, 1, 2]))
+        ]
+        what = f"{one.command.name}, {name} after {', '.join(f'{m:.2f} s' for m in moments)}"
+        out = one.command.folder(place / str(number))
+        failure = _ended(one, SIGNALS[name], moments, out, outcome)
+        outcome.case(what, failure, kind=name)
+        shutil.rmtree(out.parent)
     return outcome
 
 
@@ -123,17 +120,13 @@ def compared(one: Known, out: Path) -> str:
 def rivals(budget: Budget, place: Path) -> Outcome:
     """Two processes in one output folder: one works, the other says so or finds it done."""
     outcome = Outcome("two processes in one output folder")
-    known = known_commands(budget, place, outcome)
-    for round_ in range(MOST_ROUNDS):
-        for number, one in enumerate(known):
-            if round_ and budget.left < 0:
-                return outcome
-            out = one.command.folder(place / f"{round_}-{number}")
-            pair = [begin(one.command.call(out), place / f"told-{k}.log") for k in range(2)]
-            codes = [running.finish(LONGEST_S) for running in pair]
-            outputs = [running.output() for running in pair]
-            outcome.case(one.command.name, _both(codes, outputs, one, out), kind=str(sorted(codes)))
-            shutil.rmtree(out, ignore_errors=True)
+    for number, one in enumerate(disturbed(budget, place, outcome)):
+        out = one.command.folder(place / str(number))
+        pair = [begin(one.command.call(out), place / f"told-{k}.log") for k in range(2)]
+        codes = [running.finish(LONGEST_S) for running in pair]
+        outputs = [running.output() for running in pair]
+        outcome.case(one.command.name, _both(codes, outputs, one, out), kind=str(sorted(codes)))
+        shutil.rmtree(out.parent, ignore_errors=True)
     return outcome
 
 
