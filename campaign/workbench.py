@@ -223,14 +223,16 @@ def _race(address: str, seconds: float, counts: Counter[str]) -> None:
         client = _Client(address, counts)
         while time.monotonic() < until:
             if number % 2 and known:
-                path = known[(number * 7) % len(known)]
+                path = known[-1 - number % min(len(known), 20)]
                 client.ask("GET", path)
                 client.ask("DELETE", path)
             elif path := client.opened(24):
                 known.append(path)
-                del known[:-30]
 
     _threads(person)
+    client = _Client(address, counts)
+    for path in known:
+        client.ask("DELETE", path)
 
 
 def _many_pieces(address: str, seconds: float, counts: Counter[str]) -> None:
