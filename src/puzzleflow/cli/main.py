@@ -20,7 +20,8 @@ from puzzleflow.core.errors import PuzzleFlowError
 
 # interrupted commands that go on where they were when they are run again
 GO_ON = frozenset(
-    {"ablate", "bench", "collect", "generate", "jpwleg", "limits", "reproduce", "solve", "train"}
+    {"ablate", "bench", "collect", "generate", "jpwleg", "limits", "publish", "reproduce", "solve"}
+    | {"train"}
 )
 
 
