@@ -25,8 +25,7 @@ FITS = 8
 
 def fragments_of(stock: Stock) -> tuple[list[Fragment], float]:
     """The pieces as free-form fragments, reduced alike, and by how much."""
-    longest = max(side for piece in stock.pieces for side in piece.kept.shape[:2])
-    factor = min(1.0, SEEN_PX / longest)
+    factor = _factor(stock)
     found = []
     for piece, turn in zip(stock.pieces, stock.turns, strict=True):
         pixels = piece.turned(int(turn))
@@ -123,27 +122,30 @@ def _session(workbench: Workbench, fragments: list[Fragment], job: Job) -> FreeF
     return cast("FreeFormSession", workbench.free_session)
 
 
+def _factor(stock: Stock) -> float:
+    """By how much pieces are reduced before the solver sees them."""
+    longest = max(side for piece in stock.pieces for side in piece.kept.shape[:2])
+    return min(1.0, SEEN_PX / longest)
+
+
+def _asked(workbench: Workbench, piece: int) -> tuple[FreeFormSession, Stock, FreeTable]:
+    """The session of compared fragments, and what lies on the table now."""
+    with workbench.lock:
+        workbench.checked(piece)
+        if workbench.free_session is None:
+            raise Conflict("the fragments were not compared yet")
+        session = cast("FreeFormSession", workbench.free_session)
+        return session, workbench.stock, workbench.stock.free.now
+
+
 def fits(workbench: Workbench, piece: int, *, anywhere: bool, k: int = FITS) -> list[Snap]:
     """Where a fragment fits beside those that lie on the table, best first."""
-    with workbench.lock:
-        session = workbench.free_session
-        stock = workbench.stock
-        workbench.checked(piece)
-        if session is None:
-            raise Conflict("the fragments were not compared yet")
-        table = stock.free.now
-    longest = max(side for each in stock.pieces for side in each.kept.shape[:2])
-    factor = min(1.0, SEEN_PX / longest)
+    session, stock, table = _asked(workbench, piece)
+    factor = _factor(stock)
     placed = {i: _scaled(pose, factor) for i, pose in table.poses.items() if i != piece}
     near = _scaled(table.poses.get(piece, Pose(0.0, 0.0)), factor)
-    found = cast("FreeFormSession", session).fits(
-        piece, near, placed, k=k, within=1e6 if anywhere else 0.5
-    )
+    found = session.fits(piece, near, placed, k=k, within=1e6 if anywhere else 0.5)
     return [Snap(_scaled(each.pose, 1 / factor), each.gain, each.beside) for each in found]
-
-
-def _scaled(pose: Pose, factor: float) -> Pose:
-    return Pose(pose.x * factor, pose.y * factor, pose.angle)
 
 
 def ranked_partners(
@@ -154,18 +156,11 @@ def ranked_partners(
     An edge is a side as the fragment lies on the table: a partner belongs to it if its centre
     lies more to that side than to any other.
     """
-    with workbench.lock:
-        workbench.checked(piece)
-        session = workbench.free_session
-        if session is None:
-            raise Conflict("the fragments were not compared yet")
-        stock = workbench.stock
-        here = stock.free.now.poses.get(piece, Pose(0.0, 0.0))
-    longest = max(length for each in stock.pieces for length in each.kept.shape[:2])
-    factor = min(1.0, SEEN_PX / longest)
+    session, stock, table = _asked(workbench, piece)
+    here = table.poses.get(piece, Pose(0.0, 0.0))
     found = []
-    for each in cast("FreeFormSession", session).rank(piece, len(stock.pieces)):
-        pose = here @ _scaled(each.pose, 1 / factor)
+    for each in session.rank(piece, len(stock.pieces)):
+        pose = here @ _scaled(each.pose, 1 / _factor(stock))
         if side is None or _side_of(pose.x - here.x, pose.y - here.y) == side:
             found.append((each.second, pose, each.score))
     return found[:k]
@@ -175,3 +170,7 @@ def _side_of(dx: float, dy: float) -> str:
     if abs(dx) >= abs(dy):
         return "right" if dx > 0 else "left"
     return "below" if dy > 0 else "above"
+
+
+def _scaled(pose: Pose, factor: float) -> Pose:
+    return Pose(pose.x * factor, pose.y * factor, pose.angle)
