@@ -176,8 +176,8 @@ def test_what_cannot_be_is_said_before_anything_is_made(
     out = tmp_path / "out"
     words: list[object] = ["train", "relational", "--data", pictures, "--out", out]
     cases: list[tuple[list[object], type[Exception], str]] = [
-        (["--accelerator", "cuda"], InputError, "no CUDA device"),
-        (["--accelerator", "abacus"], UnknownName, "unknown accelerator 'abacus'"),
+        (["--device", "cuda"], InputError, "no device 'cuda'"),
+        (["--accelerator", "abacus"], InputError, "unknown device 'abacus'"),
         (["--preset", "huge"], UnknownName, "unknown preset 'huge'"),
         (["--grids", "3x"], InputError, "3x"),
         (["--validation-grids", "axb"], InputError, "axb"),
@@ -190,7 +190,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
         (["--data", discs], InputError, "no pictures of split"),
     ]
     for changes, error, text in cases:
-        if text == "no CUDA device":
+        if text == "no device 'cuda'":
             monkeypatch.setattr("torch.cuda.is_available", lambda: False)
         with pytest.raises(error, match=text):
             run(*words, *changes)

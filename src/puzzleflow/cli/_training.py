@@ -65,8 +65,6 @@ Set = Annotated[
     typer.Option("--set", help="NAME=VALUE of any setting of loop or puzzles, several times."),
 ]
 
-ACCELERATORS = ("cpu", "cuda", "mps", "auto")
-
 
 def weights_to_start_from(initial: str | None, bundled: str | None) -> str | Path | None:
     """``--initial``: a file, a folder of one or an address; "bundled" is packaged weights."""
@@ -91,32 +89,19 @@ def fabric_for(
     import torch
     from lightning_fabric import Fabric
 
+    from puzzleflow.models.device import find_device
     from puzzleflow.training.log import load_loggers
 
     if threads:
         torch.set_num_threads(threads)
-    if accelerator not in ACCELERATORS:
-        raise UnknownName("accelerator", accelerator, ACCELERATORS)
-    if accelerator == "cuda" and not torch.cuda.is_available():
-        raise InputError("PyTorch finds no CUDA device on this machine; choose cpu or auto")
-    if accelerator == "auto":
-        accelerator = found_accelerator()
+    where = find_device(accelerator)
     return Fabric(
-        accelerator=accelerator,
-        devices=devices,
+        accelerator=where.type,
+        devices=devices if where.index is None else [where.index],
         strategy="ddp" if devices > 1 else "auto",
-        precision="16-mixed" if mixed and accelerator != "cpu" else "32-true",
+        precision="16-mixed" if mixed and where.type != "cpu" else "32-true",
         loggers=load_loggers(loggers or ()),
     )
-
-
-def found_accelerator() -> str:
-    """The best device of this machine that PyTorch can use."""
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def changed(changes: Iterable[str] | None, *groups: Any) -> list[Any]:

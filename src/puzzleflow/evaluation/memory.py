@@ -6,7 +6,6 @@ import ctypes
 import re
 import sys
 from pathlib import Path
-from types import TracebackType
 
 _STATUS = Path("/proc/self/status")
 _CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -35,12 +34,7 @@ class PeakMemory:
             pass
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._before_kb is None:
             return
         peak_kb = _status_kb("VmHWM")

@@ -7,10 +7,10 @@ import email.utils
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import httpx2
@@ -87,13 +87,8 @@ class Fetcher:
         await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._client.__aexit__(kind, error, traceback)
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._client.__aexit__(*raised)
 
     async def json(self, url: str, params: Mapping[str, str] | None = None) -> Any:
         """The parsed answer.
@@ -140,8 +135,19 @@ class Fetcher:
                         raise RequestFailed(url, "too-large", f"more than {MAX_BYTES:,} bytes", 1)
                     stream.write(chunk)
 
-    def _answer(self, url: str, params: Mapping[str, str] | None, guarded: bool) -> _Answer:
-        return _Answer(self, self._client.stream("GET", url, params=params), url, guarded)
+    @asynccontextmanager
+    async def _answer(
+        self, url: str, params: Mapping[str, str] | None, *, guarded: bool
+    ) -> AsyncIterator[httpx2.Response]:
+        """A streamed response; its status and transport errors become RequestFailed."""
+        try:
+            async with self._client.stream("GET", url, params=params) as response:
+                if failure := self._refusal(response, url, guarded):
+                    raise failure
+                self.limiter.success()
+                yield response
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._translate(error, url) from error
 
     async def _retry(self, url: str, once: Callable[[], Awaitable[T]]) -> T:
         async def bounded() -> T:
@@ -169,59 +175,26 @@ class Fetcher:
         doubled = self.settings.backoff_s * 2.0 ** (state.attempt_number - 1)
         return min(self.settings.backoff_cap_s, doubled) * random.uniform(0.5, 1.0)
 
-
-class _Answer:
-    """A streamed response whose status and transport errors have become RequestFailed."""
-
-    def __init__(self, fetcher: Fetcher, stream: Any, url: str, guarded: bool) -> None:
-        self._fetcher = fetcher
-        self._stream = stream
-        self._url = url
-        self._guarded = guarded
-
-    async def __aenter__(self) -> httpx2.Response:
-        try:
-            response: httpx2.Response = await self._stream.__aenter__()
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._translate(error) from error
-        failure = self._refusal(response)
-        if failure is None:
-            self._fetcher.limiter.success()
-            return response
-        await self._stream.__aexit__(None, None, None)
-        raise failure
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._stream.__aexit__(kind, error, traceback)
-        if isinstance(error, httpx2.HTTPError):
-            raise self._translate(error) from error
-
-    def _refusal(self, response: httpx2.Response) -> RequestFailed | None:
+    def _refusal(self, response: httpx2.Response, url: str, guarded: bool) -> RequestFailed | None:
         code = response.status_code
         if 200 <= code < 300:
             return None
-        settings = self._fetcher.settings
         after_s = retry_after_s(response.headers.get("Retry-After"))
-        guard = code == 403 and self._guarded
+        guard = code == 403 and guarded
         if code == 429 or guard:
-            self._fetcher.limiter.protest(settings.backoff_s if after_s is None else after_s)
-        tries = settings.tries if code in _TEMPORARY or guard else 1
+            self.limiter.protest(self.settings.backoff_s if after_s is None else after_s)
+        tries = self.settings.tries if code in _TEMPORARY or guard else 1
         reason = "not-found" if code in (404, 410) else f"http-{code}"
         return RequestFailed(
-            self._url,
+            url,
             reason,
             f"the server answered {code} {response.reason_phrase}",
             tries,
             after_s,
         )
 
-    def _translate(self, error: Exception) -> RequestFailed:
-        tries = self._fetcher.settings.tries
+    def _translate(self, error: Exception, url: str) -> RequestFailed:
+        tries = self.settings.tries
         match error:
             case httpx2.UnsupportedProtocol() | httpx2.InvalidURL() | httpx2.TooManyRedirects():
                 reason, tries = "bad-address", 1
@@ -233,7 +206,7 @@ class _Answer:
                 reason, tries = "not-decodable", BROKEN_TRIES
             case _:
                 reason = "no-connection"
-        return RequestFailed(self._url, reason, f"{type(error).__name__} {error}".strip(), tries)
+        return RequestFailed(url, reason, f"{type(error).__name__} {error}".strip(), tries)
 
 
 def retry_after_s(header: str | None) -> float | None:
