@@ -25,6 +25,7 @@ def test_solvers_tell_options_and_weights() -> None:
     text = run("solvers", "tabu-alpha")
     assert "compatibility=text [alpha]" in text
     assert "(compatibility=alpha)" in text
+    assert "    for: free-form fragments" in run("solvers", "assemble")
     with pytest.raises(UnknownName, match="unknown solver 'nobody'; known: "):
         run("solvers", "nobody")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from puzzleflow.cli._talk import is_quiet, note
 from puzzleflow.cli._training import (
     Accelerator,
     BatchSize,
@@ -127,7 +128,7 @@ def ablate(
     fabric_for(accelerator, threads=threads)  # what is not there is said before anything is made
     with locked(out):
         if due or not held_out.exists():
-            train, other = source.open(drawing_progress())
+            train, other = source.open(drawing_progress(is_quiet()))
         if not held_out.exists():
             batches = held_out_batches(other, [shape], puzzles)
             if not batches:
@@ -153,7 +154,7 @@ def ablate(
             write_json(out / ablation.PLAN, {"asked": asked, "steps": agreed})
             for number, name in enumerate(due, start=1):
                 said = f"{number} of {len(due)}: {chosen[name].label}, {agreed} steps"
-                typer.echo(said, err=True)
+                note(said)
                 job.run(name, chosen[name])
                 _report(out, held_out, chosen, facts, workers)
         for path in _report(out, held_out, chosen, facts, workers):

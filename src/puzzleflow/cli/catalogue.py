@@ -28,10 +28,11 @@ def solvers(name: Name = None, json: Json = False) -> None:
     from puzzleflow.solvers.free_form.registry import FREE_FORM_SOLVERS
     from puzzleflow.solvers.registry import SOLVERS
 
-    found = {n: _described(SOLVERS, n) | _weights(SOLVERS, n) for n in _wanted(SOLVERS, name)}
-    if name is None:
-        free_form = {n: _described(FREE_FORM_SOLVERS, n) for n in FREE_FORM_SOLVERS.names()}
-        found |= {n: entry | {"for": "free-form fragments"} for n, entry in free_form.items()}
+    free_form = [each for each in FREE_FORM_SOLVERS.names() if name in (None, each)]
+    on_grids = [] if name in free_form else _wanted(SOLVERS, name)
+    found = {each: _described(SOLVERS, each) | _weights(SOLVERS, each) for each in on_grids}
+    for each in free_form:
+        found[each] = _described(FREE_FORM_SOLVERS, each) | {"for": "free-form fragments"}
     _show(found, json)
 
 
@@ -89,9 +90,11 @@ def _described(registry: Registry, name: str) -> dict[str, Any]:
 
 def _weights(registry: Registry, name: str) -> dict[str, str]:
     """What the solver needs beside this package, and how its weights did."""
+    from puzzleflow.core.errors import InputError
+
     try:
         factory = registry.load(name)
-    except Exception:  # told already
+    except InputError:  # told already
         return {}
     plain = getattr(factory, "func", factory)
     weights = getattr(plain, "bundled", getattr(sys.modules[plain.__module__], "WEIGHTS", None))
@@ -100,12 +103,13 @@ def _weights(registry: Registry, name: str) -> dict[str, str]:
 
 def _told(file: str) -> str:
     """Size of bundled weights and the figures that they carry."""
+    from puzzleflow.core.errors import InputError
     from puzzleflow.models.checkpoint import bundled_weights, load_weights
 
     try:
         path = Path(bundled_weights(file))
         figures = load_weights(path)[1].get("validation", {})
-    except Exception:  # not bundled
+    except InputError:
         return "none bundled: give a file"
     scores = [
         f"{grid} " + " ".join(f"{key} {100 * each[key]:.1f}" for key in ("PA", "AA") if key in each)
