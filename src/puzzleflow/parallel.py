@@ -83,12 +83,12 @@ def _begin(parent: int, folder: Path) -> None:
     Where psutil is installed, loky takes a worker that has loaded a network for one that
     leaks, and replaces it. Ctrl-C is the parent's.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(parent)
+    os.chdir(folder)
     from joblib.externals.loky import process_executor
 
     process_executor._USE_PSUTIL = False
-    os.chdir(folder)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent(parent)
 
 
 def end_with_parent(parent: int | None = None) -> None:

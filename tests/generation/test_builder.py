@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from puzzleflow.core.canvas import cells_of
 from puzzleflow.core.errors import FormatError, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.generation.builder import (
     build_puzzle,
-    cells_of,
     centre_crop,
     cut_pieces,
     cut_puzzle,

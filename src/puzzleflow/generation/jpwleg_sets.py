@@ -10,12 +10,13 @@ from typing import overload
 
 import numpy as np
 
+from puzzleflow.core.canvas import cells_of
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.files import read_json, write_json
-from puzzleflow.generation.builder import cells_of, make_canvas
+from puzzleflow.generation.builder import make_canvas
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.jpwleg_writer import write_jpwleg
 
