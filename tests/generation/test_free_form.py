@@ -9,6 +9,7 @@ from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import Window, draw
 from puzzleflow.generation.fracture import PATTERNS, fracture
 from puzzleflow.generation.free_form import FreeForm, break_picture, turn_fragments
+from puzzleflow.generation.real_outlines import outlined
 from puzzleflow.generation.weathering import GAPS, Weathering, inner_distance, weathered
 
 WHOLE = Weathering(gap=0, rounding=0, chips=0)
@@ -181,3 +182,20 @@ def test_weathering_leaves_one_part_and_takes_only_away():
 def test_what_cannot_be_broken(make, error):
     with pytest.raises(error):
         make()
+
+
+def test_fragments_take_real_outlines():
+    """A disc on a square part: what is left is round, and as much as the gap says."""
+    rows, cols = np.indices((128, 128))
+    disc = (rows - 63.5) ** 2 + (cols - 63.5) ** 2 < 60**2
+    part = np.zeros((100, 120), dtype=np.bool_)
+    part[10:90, 20:100] = True
+    left = outlined(np.random.default_rng(0), part, disc, 0.1)
+    assert not (left & ~part).any()
+    assert left.sum() == pytest.approx(0.8 * part.sum(), rel=0.03)
+    assert left[50, 20:100].all()  # the middles of the sides are whole
+    assert not left[[10, 10, 89, 89], [20, 99, 20, 99]].any()  # the corners are not
+    broken = break_picture(picture(), FreeForm((4, 4)), 1, outlines=[disc])
+    plain = break_picture(picture(), FreeForm((4, 4)), 1)
+    assert broken.has_truth
+    assert [f.area_px for f in broken.fragments] != [f.area_px for f in plain.fragments]

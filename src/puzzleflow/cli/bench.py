@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from puzzleflow.evaluation.live import Standing
+    from puzzleflow.evaluation.spec import SolverSpec
 
 
 def register(app: typer.Typer) -> None:
@@ -46,8 +48,8 @@ def bench(
 ) -> None:
     """Run solvers over a data set and report accuracy, failures, time and memory.
 
-    Stopped at any moment, the same command goes on where it was; a solver whose code or
-    weights have changed since is run again.
+    Sets of free-form fragments are scored as `evaluate` does. Stopped at any moment, the same
+    command goes on where it was; a solver whose code or weights have changed since is run again.
     """
     from rich.console import Console
     from rich.live import Live
@@ -58,12 +60,17 @@ def bench(
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers
     from puzzleflow.evaluation.tables import failure_lines
-    from puzzleflow.formats.open import open_puzzles
+    from puzzleflow.formats.open import is_free_form, open_puzzles
 
     chosen = parse_solvers(solvers, lambda why: typer.echo(f"left out: {why}", err=True))
-    specs = [spec.on(device) for spec in chosen]
     shape = Grid.parse(grid) if grid else None
     console = Console()
+    if is_free_form(data):
+        failures = _bench_fragments(data, chosen, out, seed, limit, workers, fresh)
+        if strict and failures:
+            raise typer.Exit(1)
+        return
+    specs = [spec.on(device) for spec in chosen]
     free = centre is Protocol.FREE
     with open_puzzles(data, split=split, grid=shape, centre_free=free) as source:
         run = Bench(source, specs, out, seed=seed, limit=limit, threads=threads)
@@ -85,6 +92,37 @@ def bench(
     console.print(f"wrote {written[0]} and {len(written) - 1} more files", soft_wrap=True)
     if strict and failed:
         raise typer.Exit(1)
+
+
+def _bench_fragments(
+    data: Path,
+    specs: Sequence[SolverSpec],
+    out: Path,
+    seed: int,
+    limit: int | None,
+    workers: int,
+    fresh: bool,
+) -> int:
+    """The same for free-form sets; returns how many got no answer."""
+    from puzzleflow.evaluation.assembly_bench import AssemblyBench, write_assembly_report
+    from puzzleflow.formats.open import open_fragments
+
+    run = AssemblyBench(open_fragments(data), specs, out, seed=seed, limit=limit)
+    failures = 0
+    for done, (spec, record) in enumerate(run.stream(num_workers=workers, fresh=fresh), start=1):
+        failures += bool(record.refusal)
+        said = record.refusal or ", ".join(
+            f"{name} {record.scores[name]:.2f}"
+            for name in ("neighbour_f1", "right", "q_pos")
+            if name in record.scores
+        )
+        typer.echo(
+            f"{done}/{run.num_sets * len(specs)} {spec.label} {record.name}: {said}, "
+            f"{record.seconds:.0f} s"
+        )
+    written = write_assembly_report(run)
+    typer.echo(f"wrote {' and '.join(map(str, written))}")
+    return failures
 
 
 def _table(rows: list[Standing], title: str = "so far") -> Table:

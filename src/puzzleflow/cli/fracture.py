@@ -28,6 +28,9 @@ def fracture(
     rotation: str = typer.Option("free", help="free, small (up to 10 degrees) or none."),
     missing: float = typer.Option(0.0, help="Share of the fragments that is lost."),
     foreign: float = typer.Option(0.0, help="Share of fragments from another picture."),
+    outlines: Path | None = typer.Option(
+        None, help="Masks of real fragments, a folder or .npz: fragments take their outlines."
+    ),
     light: float = typer.Option(0.1, help="Largest change of a fragment's brightness."),
     side_px: int = typer.Option(800, help="Longer side of a picture before it breaks."),
     seed: int = typer.Option(0, help="The same seed and pictures give the same files."),
@@ -52,7 +55,7 @@ def fracture(
         missing=missing,
         foreign=foreign,
     )
-    request = FreeFormRequest(sets, how, side_px, seed)
+    request = FreeFormRequest(sets, how, side_px, seed, outlines and str(outlines))
     with stage_progress() as on_progress:
         folders = generate_free_form(
             images, out, request, num_workers=workers, on_progress=on_progress

@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("pack")(pack)
     group.command("held-out")(held_out)
+    group.command("seams")(seams)
     app.add_typer(group, name="train")
 
 
@@ -93,3 +94,45 @@ def held_out(
         link.unlink(missing_ok=True)
         link.symlink_to(picture.resolve())
     typer.echo(f"{out}: {len(pictures)} pictures of split {split}")
+
+
+def seams(
+    data: Annotated[Path, typer.Option(help="Folder of pictures; the training part is broken.")],
+    out: Annotated[Path, typer.Option(help="Folder for state, log and weights; goes on there.")],
+    sets: Annotated[int, typer.Option(help="Pictures that are broken.", min=20)] = 400,
+    steps: Annotated[int, typer.Option(help="Length of the whole run.", min=1)] = 1500,
+    seed: Annotated[int, typer.Option(help="Of the broken pictures and the network.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes that break; -1: every core.")] = 1,
+) -> None:
+    """Train the seam scorer of `assemble` on fresh broken pictures."""
+    from dataclasses import replace
+
+    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._trainable import saying_how_to_go_on
+    from puzzleflow.core.errors import InputError
+    from puzzleflow.lock import locked
+    from puzzleflow.training.banks import split_pictures
+    from puzzleflow.training.progress import training_progress
+    from puzzleflow.training.seam_examples import write_examples
+    from puzzleflow.training.seams import KIND, SETTINGS, SeamRun
+
+    pictures = split_pictures(data, "train")
+    if not pictures:
+        raise InputError(f"{data}: no pictures of split 'train' to break")
+    with locked(out):
+        with stage_progress() as on_progress:
+            files = write_examples(
+                pictures,
+                out / "examples",
+                sets=sets,
+                seed=seed,
+                num_workers=workers,
+                on_progress=on_progress,
+            )
+        run = SeamRun(out, files, replace(SETTINGS, steps=steps, seed=seed))
+        with (
+            saying_how_to_go_on(run.trainer),
+            training_progress(run.trainer.step, steps) as report,
+        ):
+            run.trainer.fit(run.batches, report=report)
+        typer.echo(f"{out / KIND}.safetensors: {run.save()['validation']}")

@@ -117,6 +117,17 @@ def score_assembly(fragments: FragmentSet, assembly: Assembly) -> AssemblyScores
     )
 
 
+def rightly_placed(fragments: FragmentSet, assembly: Assembly) -> dict[int, bool]:
+    """Fragment → whether it lies right, of all judged ones in the largest component."""
+    true = {i: pose for i, pose in enumerate(fragments.poses) if pose is not None}
+    largest = assembly.largest(fragments.areas)
+    common = [i for i in largest if i in true]
+    if not common:
+        return {}
+    parts, motion = fragments.fragments, align(fragments.fragments, largest, true)
+    return {i: is_right(parts[i], motion @ largest[i], true[i]) for i in common}
+
+
 def summary(scores: Sequence[AssemblyScores], *, seed: int = 0) -> dict[str, Estimate]:
     """Means over sets with bootstrap intervals; a set without a score is left out of its mean."""
     rows = [each.as_dict() for each in scores]

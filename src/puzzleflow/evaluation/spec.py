@@ -66,13 +66,14 @@ class SolverSpec:
     def load(self) -> Solver:
         return load_solver(self.name, **dict(self.options))
 
-    def digests(self) -> dict[str, str]:
+    def digests(self, solver: object = None) -> dict[str, str]:
         """What the answers depend on besides label and seed: ``code`` and ``weights``.
 
         The code is the module of the solver's class, the weights its attribute
         ``weights``, a file or folder, and every file that an option names.
+        solver  what the text stands for, by default the solver of puzzles on grids
         """
-        solver = self.load()
+        solver = solver or self.load()
         module = getattr(sys.modules.get(type(solver).__module__), "__file__", None)
         texts = [value for _, value in self.options if isinstance(value, str)]
         weights = {Path(text) for text in texts if Path(text).is_file()}

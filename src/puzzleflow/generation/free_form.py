@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from puzzleflow.core.pose import Pose
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.generation.fracture import PATTERNS, fracture
+from puzzleflow.generation.real_outlines import outlined
 from puzzleflow.generation.weathering import Weathering, inner_distance, weathered
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}
@@ -64,17 +66,20 @@ def break_picture(
     seed: int,
     *,
     other: ByteArray | None = None,
+    outlines: Sequence[BoolArray] = (),
     name: str = "",
 ) -> FragmentSet:
     """A picture (H, W, 3) in fragments with their true poses; the same seed, the same set.
 
-    other  the picture that foreign fragments come from; needed if there are to be some
+    other     the picture that foreign fragments come from; needed if there are to be some
+    outlines  silhouettes of real fragments: every fragment takes one of them as its outline,
+              as large as the gap of the weathering allows, instead of crumbling at random
 
     Poses lie in the plane of the picture. Fragments come in random order, each cut
     down to its material, so neither padding nor number tells where it belongs.
     """
     rng = child_rng(seed, "free-form")
-    parts = _parts(picture, how, child_rng(seed, "own"))
+    parts = _parts(picture, how, child_rng(seed, "own"), outlines)
     lost = round(how.missing * len(parts))
     kept = sorted(rng.permutation(len(parts))[: max(2, len(parts) - lost)].tolist())
     chosen: list[tuple[Fragment, Pose | None]] = [parts[index] for index in kept]
@@ -84,7 +89,7 @@ def break_picture(
             raise InputError("foreign fragments need another picture")
         count = max(strangers, how.fragments[0])
         spread = replace(how, fragments=(count, max(count, how.fragments[1])))
-        others = _parts(other, spread, child_rng(seed, "foreign"))
+        others = _parts(other, spread, child_rng(seed, "foreign"), outlines)
         picks = rng.permutation(len(others))[:strangers].tolist()
         chosen += [(others[index][0], None) for index in picks]
     order = rng.permutation(len(chosen)).tolist()
@@ -122,7 +127,7 @@ def turn_fragments(fragments: FragmentSet, seed: int, rotation: str = "free") ->
 
 
 def _parts(
-    picture: ByteArray, how: FreeForm, rng: np.random.Generator
+    picture: ByteArray, how: FreeForm, rng: np.random.Generator, outlines: Sequence[BoolArray]
 ) -> list[tuple[Fragment, Pose]]:
     """All fragments of a picture with their poses."""
     low, high = how.fragments
@@ -135,7 +140,12 @@ def _parts(
     inner = inner_distance(labels)
     parts = []
     for number, box in enumerate(ndimage.find_objects(labels + 1)):
-        left = weathered(rng, labels[box] == number, inner[box], how.weathering)
+        part = labels[box] == number
+        if len(outlines):
+            real = outlines[int(rng.integers(len(outlines)))]
+            left = outlined(rng, part, real, how.weathering.gap)
+        else:
+            left = weathered(rng, part, inner[box], how.weathering)
         gain = 1 + how.light * float(rng.uniform(-1, 1))
         angle = ROTATIONS[how.rotation] * float(rng.uniform(-1, 1))
         if np.count_nonzero(left) >= MIN_AREA_PX:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.rng import child_rng, child_seed
-from puzzleflow.core.types import ByteArray
+from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.free_form import FreeForm, break_picture
 from puzzleflow.lock import LOCK, locked
+from puzzleflow.masks import read_masks
 from puzzleflow.parallel import bounded_map
 from puzzleflow.pictures import list_pictures, read_picture, resize
 from puzzleflow.storage.free_form.own import DATA, write_fragments
@@ -32,12 +34,14 @@ class FreeFormRequest:
     sets     how many; pictures are used in a random order, again and again
     how      they are broken
     side_px  longer side of a picture before it breaks
+    outlines folder or packed file of real silhouettes that fragments take; None: they crumble
     """
 
     sets: int
     how: FreeForm = field(default_factory=FreeForm)
     side_px: int = 800
     seed: int = 0
+    outlines: str | None = None
 
     def __post_init__(self) -> None:
         if self.sets < 1:
@@ -68,6 +72,8 @@ def generate_free_form(
         "how": request.how.facts(),
         "pictures": [str(path.relative_to(images)) for path in pictures],
     }
+    if request.outlines is not None:
+        told["outlines"] = len(_silhouettes(request.outlines))
     order = child_rng(request.seed, "pictures").permutation(len(pictures)).tolist()
     jobs = []
     for number in range(request.sets):
@@ -114,10 +120,20 @@ def _make(job: _Job) -> None:
             request.how,
             seed,
             other=_sized(job.other, request.side_px) if request.how.foreign else None,
+            outlines=() if request.outlines is None else _silhouettes(request.outlines),
             name=job.folder.name,
         )
     facts = {"picture": job.own.name, "seed": seed, "how": request.how.facts()}
     write_fragments(job.folder, broken, facts=facts)
+
+
+@lru_cache(maxsize=1)
+def _silhouettes(path: str) -> BoolArray:
+    """(M, 128, 128), read once in each process."""
+    found = read_masks(path).masks
+    if not len(found):
+        raise InputError(f"{path}: no outlines in it")
+    return found
 
 
 def _sized(path: Path, side_px: int) -> ByteArray:

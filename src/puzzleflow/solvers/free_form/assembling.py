@@ -11,7 +11,6 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.solvers.free_form.board import MIN_CONTACT, Board
 from puzzleflow.solvers.free_form.contact import refined
 from puzzleflow.solvers.free_form.growth import (
-    MIN_GAIN,
     Group,
     Grown,
     Placement,
@@ -24,6 +23,7 @@ from puzzleflow.solvers.free_form.pose_graph import Join, adjusted
 
 STARTS = 8  # units from which growth is tried
 SWEEPS = 3  # of repair, at most
+RELAXING = 2  # sweeps
 RIGID = 1e4  # weight of a join within a unit
 
 Component = dict[int, Pose]
@@ -35,7 +35,7 @@ def assemble(
     *,
     seed: int = 0,
     pinned: Collection[int] = (),
-    min_gain: float = MIN_GAIN,
+    min_gain: float,
 ) -> list[Component]:
     """Components of at least two fragments, the best first; others stay unplaced.
 
@@ -132,22 +132,15 @@ def _repaired(
 
 def _relaxed(board: Board, units: Sequence[Group], grown: Grown, fixed: Collection[int]) -> Grown:
     """Every unit moved a little against all the others, in turns."""
-    poses, gained = dict(grown.poses), 0.0
-    for _ in range(SWEEPS):
-        gained = 0.0
+    poses = dict(grown.poses)
+    for _ in range(RELAXING):
         for unit in grown.units:
             if unit in fixed:
                 continue
             member, own = next(iter(units[unit].items()))
             rest = {i: pose for i, pose in poses.items() if i not in units[unit]}
             here = Placement(unit, poses[member] @ own.inverse(), 0.0)
-            before = _own_gain(board, units, unit, poses)
-            best = settled(board, units, here, rest, levels=4)
-            if best.gain > before:
-                poses = rest | moved(units[unit], best.motion)
-                gained += best.gain - before
-        if gained < 0.02 * len(grown.units):
-            break
+            poses = rest | moved(units[unit], settled(board, units, here, rest, levels=4).motion)
     return Grown(poses, grown.units, grown.total)
 
 
@@ -220,10 +213,9 @@ def adjusted_component(
 
 
 def total(board: Board, poses: Mapping[int, Pose]) -> float:
-    """Sum of the scores of all pairs; −∞ where two must not lie so."""
+    """Sum of the fits of all pairs; −∞ where two lie over each other."""
     members = sorted(poses)
     return sum(
-        board.value(i, poses[i], j, poses[j])
+        board.fit_gain({i: poses[i]}, {j: poses[j] for j in members[number + 1 :]})
         for number, i in enumerate(members)
-        for j in members[number + 1 :]
     )

@@ -7,15 +7,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.pose import Pose
 from puzzleflow.solvers.free_form.contact import Fit, Rim, fit
+from puzzleflow.solvers.free_form.seams import JoinPose, Seams
 
 MAX_OVERLAP = 0.06  # of the smaller area: two fragments that share more cannot both lie so
 PER_FRAGMENT = 40  # candidates of a fragment that assembling looks at
+NO_CONTACT, FULL_CONTACT = 0.05, 0.3  # between them a seam counts in part
+MOST = 8.0  # what one seam can say at most
 MIN_CONTACT = 0.15  # of two fragments that hold each other
 PER_PAIR = 6  # candidates of a pair that assembling looks at
 
@@ -29,6 +33,7 @@ class Board:
     candidates  of pairs, any order
     never       pairs (i, j), i < j, that must not touch
     turning     whether fragments may be turned at all
+    seams       the learned scorer; None: fits alone decide
     """
 
     rims: tuple[Rim, ...]
@@ -36,6 +41,7 @@ class Board:
     candidates: tuple[Candidate, ...]
     never: frozenset[tuple[int, int]] = frozenset()
     turning: bool = True
+    seams: Seams | None = None
 
     def __len__(self) -> int:
         return len(self.rims)
@@ -83,22 +89,61 @@ class Board:
         return self.fit(i, first, j, second).contact >= MIN_CONTACT
 
     def value(self, i: int, first: Pose, j: int, second: Pose) -> float:
-        """Score of two placed fragments; −∞ where they must not lie so."""
-        if not self.near(i, first, j, second):
-            return 0.0
-        found = self.fit(i, first, j, second)
-        if found.overlap_share > MAX_OVERLAP:
-            return -math.inf
-        if found.contact > 0.1 and (min(i, j), max(i, j)) in self.never:
-            return -math.inf
-        return found.score
+        """What speaks for two placed fragments; −∞ where they must not lie so."""
+        return self.values([(i, first, j, second)])[0]
+
+    def values(self, pairs: Sequence[tuple[int, Pose, int, Pose]]) -> list[float]:
+        """The same for many pairs at once: by the learned scorer if there is one."""
+        answer = [0.0] * len(pairs)
+        asked: list[tuple[int, float, JoinPose]] = []
+        for number, (i, first, j, second) in enumerate(pairs):
+            if not self.near(i, first, j, second):
+                continue
+            pose = second.relative_to(first)
+            found = fit(self.rims[i], self.rims[j], pose, self.scale)
+            apart = found.contact > 0.1 and (min(i, j), max(i, j)) in self.never
+            if found.overlap_share > MAX_OVERLAP or apart:
+                answer[number] = -math.inf
+            elif self.seams is None:
+                answer[number] = found.score
+            elif found.contact > NO_CONTACT:
+                share = min(1.0, (found.contact - NO_CONTACT) / (FULL_CONTACT - NO_CONTACT))
+                asked.append((number, share, (i, j, pose)))
+        if self.seams is not None and asked:
+            told = self.seams.scores([join for _, _, join in asked])[:, 0]
+            for (number, share, _), value in zip(asked, told.tolist(), strict=True):
+                answer[number] = share * min(max(value, -MOST), MOST)
+        return answer
 
     def gain(self, group: Mapping[int, Pose], placed: Mapping[int, Pose]) -> float:
-        """What a group of fragments gains beside others that are placed already."""
+        """What speaks for a group of fragments beside others that are placed already."""
+        return self.gains([group], placed)[0]
+
+    def gains(
+        self, groups: Sequence[Mapping[int, Pose]], placed: Mapping[int, Pose]
+    ) -> list[float]:
+        """The same for many groups, each on its own."""
+        pairs, ends = [], [0]
+        for group in groups:
+            pairs += [
+                (i, first, j, second)
+                for j, second in group.items()
+                for i, first in placed.items()
+                if self.near(i, first, j, second)
+            ]
+            ends.append(len(pairs))
+        values = self.values(pairs)
+        return [sum(values[start:end]) for start, end in pairwise(ends)]
+
+    def fit_gain(self, group: Mapping[int, Pose], placed: Mapping[int, Pose]) -> float:
+        """Sum of the unlearned fits: smooth, so that a group can be moved to where it is best."""
         total = 0.0
         for j, second in group.items():
             for i, first in placed.items():
-                total += self.value(i, first, j, second)
-                if total == -math.inf:
-                    return total
+                if not self.near(i, first, j, second):
+                    continue
+                found = self.fit(i, first, j, second)
+                if found.overlap_share > MAX_OVERLAP:
+                    return -math.inf
+                total += found.score
         return total

@@ -24,12 +24,13 @@ from puzzleflow.lock import locked
 from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
+from puzzleflow.solvers.free_form.contour import Contour, contours
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.palette import Palette
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
-VERSION = 2  # of the candidates: a journal of another version is not used
+VERSION = 3  # of the candidates: a journal of another version is not used
 SAME_SHARE, SAME_ANGLE = 0.05, 4.0  # of √area, degrees: nearer candidates are one
 
 Report = Callable[[str, int, int], None]
@@ -85,6 +86,7 @@ class Prepared:
     search: Search
     coarse: ScaledSet
     rims: tuple[Rim, ...]
+    contours: tuple[Contour, ...]
     scale: float
 
     @classmethod
@@ -92,16 +94,21 @@ class Prepared:
         palette = Palette.of(fragments)
         fine = ScaledSet.of(fragments, palette, search.fine_px, reach=search.reach, gap=search.gap)
         coarse = ScaledSet.of(fragments, palette, search.coarse_px, reach=search.reach)
-        return cls(search, coarse, rims(fine), fine.scale)
+        return cls(search, coarse, rims(fine), contours(fine), fine.scale)
 
 
-def row_candidates(prepared: Prepared, row: int) -> list[Candidate]:
-    """Candidates of fragment ``row`` beside each one before it, best first for each pair."""
+def row_candidates(
+    prepared: Prepared, row: int, others: Sequence[int] | None = None
+) -> list[Candidate]:
+    """Candidates of fragment ``row`` beside each of the others, best first for each pair.
+
+    others  by default all before it
+    """
     search, scale = prepared.search, prepared.scale
     free = search.rotation != "none"
     shift = 2 * scale / prepared.coarse.scale
     answer = []
-    others = range(row)
+    others = range(row) if others is None else others
     for other, peaks in zip(
         others,
         row_peaks(prepared.coarse, row, others, search.angles, search.peaks),
@@ -118,13 +125,14 @@ def row_candidates(prepared: Prepared, row: int) -> list[Candidate]:
             )
             for peak in peaks
         ]
-        near = SAME_SHARE * min(first.root, second.root) / scale
-        answer += _distinct([each for each in found if each.score > 0], near)[: search.kept]
+        able = [each for each in found if each.score > 0]
+        answer += distinct(able, first, second, scale)[: search.kept]
     return answer
 
 
-def _distinct(candidates: list[Candidate], near: float) -> list[Candidate]:
-    """Best first, without those that repeat a better one."""
+def distinct(candidates: list[Candidate], first: Rim, second: Rim, scale: float) -> list[Candidate]:
+    """Candidates of one pair, best first, without those that repeat a better one."""
+    near = SAME_SHARE * min(first.root, second.root) / scale
     kept: list[Candidate] = []
     for each in sorted(candidates, key=lambda c: -c.score):
         if not any(

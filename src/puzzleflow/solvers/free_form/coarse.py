@@ -19,7 +19,8 @@ from puzzleflow.solvers.free_form.correlation import (
 from puzzleflow.solvers.free_form.extended import Extended, extended
 from puzzleflow.solvers.free_form.scaled import ScaledSet
 
-SIZE_STEP = 64  # sides of transforms are multiples of it
+SIZE_STEP = 32  # sides of transforms are multiples of it
+FEW = 12  # fragments of a row that share one size of transforms
 BLOCK = 4  # pixels of a map among which only the best counts
 NEAR_SHARE = 0.12  # of the smaller √area: nearer peaks of like angle are one
 
@@ -46,7 +47,8 @@ def row_peaks(
 ) -> list[list[Peak]]:
     """For each fragment of ``fixed`` the best ``count`` poses of ``moved`` beside it.
 
-    The moved fragment is turned and transformed once for each angle and size.
+    The moved fragment is turned and transformed once for each angle and size: of sizes there
+    is one for few fragments, more for many, where each pair costs more than the transforms.
     """
     turned = [
         extended(scaled.pictures[moved], angle, scaled.reach_px(moved), scaled.palette)
@@ -58,6 +60,8 @@ def row_peaks(
         for index in fixed
     }
     sizes = {index: _size(max(upright[index].shape) + reach) for index in fixed}
+    if len(fixed) <= FEW:
+        sizes = dict.fromkeys(fixed, max(sizes.values(), default=0))
     found: dict[int, list[Peak]] = {}
     for size in sorted(set(sizes.values())):
         spectra = [moved_spectra(each, scaled.palette, size) for each in turned]

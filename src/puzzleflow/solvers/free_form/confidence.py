@@ -4,38 +4,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from puzzleflow.core.pose import Pose
+from puzzleflow.core.pose import IDENTITY, Pose
 from puzzleflow.core.types import FloatArray
 from puzzleflow.solvers.free_form.board import Board
-from puzzleflow.solvers.free_form.growth import placements
+from puzzleflow.solvers.free_form.growth import Placement, margin, placements
 
 # logistic of the margin; fitted on 63 placements in synthetic sets, see docs/free-form.md
 AT_NO_MARGIN, PER_MARGIN = -2.85, 0.534
 MIN_MARGIN = 1.0  # of these 63, none of the 15 with less lay right
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What is asked of placements, in units of their gains.
+
+    min_gain      less is as likely chance as truth
+    min_margin    a fragment with less might as well lie elsewhere
+    at_no_margin, per_margin  log of odds of being right = at_no_margin + per_margin · margin
+    """
+
+    min_gain: float
+    min_margin: float
+    at_no_margin: float
+    per_margin: float
+
+
+UNLEARNED = Limits(1.5, 1.0, -2.85, 0.534)  # fitted on 63 placements
+LEARNED = Limits(2.5, 0.0, 0.0, 0.5)
+
+
 def margin_of(board: Board, poses: Mapping[int, Pose], index: int) -> float:
-    """What a placed fragment gains beyond its next best placement."""
+    """What a placed fragment gains beyond its other placements; see :func:`margin`."""
     rest = {i: pose for i, pose in poses.items() if i != index}
-    gain = board.gain({index: poses[index]}, rest)
-    if not math.isfinite(gain):
+    here = Placement(0, poses[index], board.gain({index: poses[index]}, rest))
+    if not math.isfinite(here.gain):
         return 0.0
-    units = [{index: Pose(0, 0)}]
-    own = poses[index]
-    others = [
-        each.gain
-        for each in placements(board, units, [0], rest, rest)
-        if math.hypot(each.motion.x - own.x, each.motion.y - own.y) > 0.25 * board.roots[index]
-        or abs(math.remainder(each.motion.angle - own.angle, 360)) > 15
-    ]
-    return gain - max([0.0, *others])
+    units = [{index: IDENTITY}]
+    return margin(board, units, here, placements(board, units, [0], rest, rest))
 
 
 def confidences(
-    board: Board, components: Sequence[Mapping[int, Pose]], pinned: Collection[int]
+    board: Board,
+    components: Sequence[Mapping[int, Pose]],
+    pinned: Collection[int],
+    limits: Limits,
 ) -> FloatArray:
     """(N,) probability of lying right in its component; 1 where pinned, NaN where unplaced."""
     sure = np.full(len(board), np.nan)
@@ -44,13 +60,17 @@ def confidences(
             if index in pinned:
                 sure[index] = 1.0
                 continue
-            value = AT_NO_MARGIN + PER_MARGIN * min(margin_of(board, poses, index), 12.0)
+            beyond = min(margin_of(board, poses, index), 12.0)
+            value = limits.at_no_margin + limits.per_margin * beyond
             sure[index] = 1 / (1 + math.exp(-value))
     return sure
 
 
 def pruned(
-    board: Board, components: Sequence[Mapping[int, Pose]], held: Collection[int]
+    board: Board,
+    components: Sequence[Mapping[int, Pose]],
+    held: Collection[int],
+    limits: Limits,
 ) -> list[dict[int, Pose]]:
     """Components without fragments that might as well lie elsewhere; what falls apart is parted.
 
@@ -61,7 +81,7 @@ def pruned(
         left = {
             index: pose
             for index, pose in poses.items()
-            if index in held or margin_of(board, poses, index) >= MIN_MARGIN
+            if index in held or margin_of(board, poses, index) >= limits.min_margin
         }
         kept += _parts(board, left, held)
     return sorted(kept, key=len, reverse=True)

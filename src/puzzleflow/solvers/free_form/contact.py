@@ -108,12 +108,36 @@ def _trust(points: FloatArray, outline: FloatArray, root: float) -> Floats:
     everywhere and say nothing. Roughness is the deviation of the outline from a line.
     """
     around = cKDTree(outline)
-    rough = np.empty(len(outline))
-    for number, near in enumerate(around.query_ball_point(outline, STRAIGHT_OVER * root)):
-        spread = np.cov(outline[near].T) if len(near) > 2 else np.eye(2)
-        rough[number] = math.sqrt(max(0.0, float(np.linalg.eigvalsh(spread)[0])))
+    rough = _roughness(np.ascontiguousarray(outline, np.float64), STRAIGHT_OVER * root)
     nearest = around.query(points)[1]
     return np.asarray(np.clip(rough[nearest] / (ROUGH * root), STRAIGHT_TRUST, 1), np.float32)
+
+
+@compiled
+def _roughness(outline: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    """(M,) deviation of the outline from a line, within ``radius`` of each of its points."""
+    count = outline.shape[0]
+    rough = np.ones(count)
+    for k in range(count):
+        n = 0
+        sx = sy = sxx = sxy = syy = 0.0
+        for m in range(count):
+            dx = outline[m, 0] - outline[k, 0]
+            dy = outline[m, 1] - outline[k, 1]
+            if dx * dx + dy * dy <= radius * radius:
+                n += 1
+                sx += dx
+                sy += dy
+                sxx += dx * dx
+                sxy += dx * dy
+                syy += dy * dy
+        if n > 2:
+            xx = (sxx - sx * sx / n) / (n - 1)
+            xy = (sxy - sx * sy / n) / (n - 1)
+            yy = (syy - sy * sy / n) / (n - 1)
+            least = (xx + yy) / 2 - math.sqrt((xx - yy) ** 2 / 4 + xy * xy)
+            rough[k] = math.sqrt(max(0.0, least))
+    return rough
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from puzzleflow.core.pose import IDENTITY, Pose
 from puzzleflow.solvers.free_form.base import Report, Snap, Together, check_wishes, silent
 from puzzleflow.solvers.free_form.board import MAX_OVERLAP, Board
 from puzzleflow.solvers.free_form.extended import REACH
+from puzzleflow.solvers.free_form.scaled import GAP
 from puzzleflow.solvers.free_form.session import AssembleSession, AssembleSolver
 
 MIN_CONTACT = 0.25  # shorter contacts say nothing of colours
@@ -35,7 +36,8 @@ class ExtrapolateGreedySolver:
     name = "extrapolate-greedy"
 
     def __init__(self, *, rotation: str = "free", reach: float = REACH) -> None:
-        self.search = AssembleSolver(rotation=rotation, reach=reach)
+        self.pairs = AssembleSolver(rotation=rotation, reach=reach, gap=GAP, learned=False)
+        self.search = self.pairs.search
 
     def prepare(
         self,
@@ -46,7 +48,7 @@ class ExtrapolateGreedySolver:
         on_progress: Report = silent,
     ) -> GreedySession:
         """Candidates of all pairs, by dissimilarity, with the confidence of each pair's best."""
-        session = self.search.prepare(
+        session = self.pairs.prepare(
             fragments, journal=journal, num_workers=num_workers, on_progress=on_progress
         )
         board = session.board

@@ -12,14 +12,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from puzzleflow.core.pose import IDENTITY, Pose, angle_between
 from puzzleflow.solvers.free_form.base import Snap
 from puzzleflow.solvers.free_form.board import Board
 
 Group = Mapping[int, Pose]
 
-MIN_GAIN = 1.5  # less is as likely chance as truth
 SAME_SHARE, SAME_ANGLE = 0.08, 4.0  # of √area, degrees: nearer placements are one
+ELSEWHERE, OTHERWISE = 0.25, 15.0  # of √area, degrees: farther placements contradict each other
 
 
 @dataclass(frozen=True)
@@ -60,20 +62,37 @@ def placements(
             if unit is None:
                 continue
             motion = pose @ each.pose @ units[unit][each.second].inverse()
-            if any(_same(board, units, unit, motion, other) for other in found):
-                continue
-            gain = board.gain(moved(units[unit], motion), placed)
-            if gain > -math.inf:
-                found.append(Placement(unit, motion, gain))
-    return sorted(found, key=lambda each: -each.gain)
+            if not any(_same(board, units, unit, motion, other) for other in found):
+                found.append(Placement(unit, motion, 0.0))
+    return sorted(_gained(board, units, found, placed), key=lambda each: -each.gain)
 
 
-def _same(board: Board, units: Sequence[Group], unit: int, motion: Pose, other: Placement) -> bool:
-    if other.unit != unit or angle_between(other.motion.angle, motion.angle) > SAME_ANGLE:
+def _gained(
+    board: Board, units: Sequence[Group], found: Sequence[Placement], placed: Group
+) -> list[Placement]:
+    """Placements with what the placed ones add to their gains; without those that cannot be."""
+    gains = board.gains([moved(units[each.unit], each.motion) for each in found], placed)
+    return [
+        replace(each, gain=each.gain + gain)
+        for each, gain in zip(found, gains, strict=True)
+        if gain > -math.inf
+    ]
+
+
+def _same(
+    board: Board,
+    units: Sequence[Group],
+    unit: int,
+    motion: Pose,
+    other: Placement,
+    share: float = SAME_SHARE,
+    angle: float = SAME_ANGLE,
+) -> bool:
+    if other.unit != unit or angle_between(other.motion.angle, motion.angle) > angle:
         return False
     index, pose = next(iter(units[unit].items()))
     one, two = motion @ pose, other.motion @ pose
-    return math.hypot(one.x - two.x, one.y - two.y) < SAME_SHARE * board.roots[index]
+    return math.hypot(one.x - two.x, one.y - two.y) < share * board.roots[index]
 
 
 def grow(
@@ -82,40 +101,51 @@ def grow(
     start: int,
     free: Iterable[int],
     *,
-    min_gain: float = MIN_GAIN,
+    min_gain: float,
 ) -> Grown:
     """The component that begins with unit ``start`` and takes from the ``free`` ones."""
     left = {unit for unit in free if unit != start}
     poses = dict(units[start])
     used, total = [start], 0.0
     pending = placements(board, units, left, poses, poses)
-    while pending:
-        best = max(pending, key=lambda each: each.gain)
-        if best.gain < min_gain:
-            break
+    while best := surest(board, units, pending, min_gain):
         best = settled(board, units, best, poses)
         added = moved(units[best.unit], best.motion)
         poses |= added
         used.append(best.unit)
         total += best.gain
         left.discard(best.unit)
-        pending = _updated(board, units, pending, best.unit, added)
+        others = [each for each in pending if each.unit != best.unit]
+        pending = _gained(board, units, others, added)
         pending += placements(board, units, left, added, poses)
     return Grown(poses, tuple(used), total)
 
 
-def _updated(
-    board: Board, units: Sequence[Group], pending: Sequence[Placement], taken: int, added: Group
-) -> list[Placement]:
-    """Placements of the other units, their gains with the fragments that were added."""
-    kept = []
-    for each in pending:
-        if each.unit == taken:
-            continue
-        gain = each.gain + board.gain(moved(units[each.unit], each.motion), added)
-        if gain > -math.inf:
-            kept.append(replace(each, gain=gain))
-    return kept
+def surest(
+    board: Board, units: Sequence[Group], options: Sequence[Placement], min_gain: float
+) -> Placement | None:
+    """The placement with the largest margin over all others of its unit, if it gains enough."""
+    of_unit: dict[int, list[Placement]] = {}
+    for each in options:
+        of_unit.setdefault(each.unit, []).append(each)
+    best = [max(each, key=lambda option: option.gain) for each in of_unit.values()]
+    return max(
+        (each for each in best if each.gain >= min_gain),
+        key=lambda each: margin(board, units, each, of_unit[each.unit]),
+        default=None,
+    )
+
+
+def margin(
+    board: Board, units: Sequence[Group], best: Placement, options: Iterable[Placement]
+) -> float:
+    """What a placement gains beyond all other placements of its unit, and beyond none."""
+    rivals = [
+        each.gain
+        for each in options
+        if not _same(board, units, best.unit, best.motion, each, ELSEWHERE, OTHERWISE)
+    ]
+    return best.gain - float(np.logaddexp.reduce([0.0, *rivals]))
 
 
 def settled(
@@ -129,7 +159,7 @@ def settled(
         for i, pose in placed.items()
         if any(board.near(i, pose, j, other) for j, other in here.items())
     }
-    best = replace(start, gain=board.gain(here, beside))
+    best = replace(start, gain=board.fit_gain(here, beside))
     root = min(board.roots[index] for index in group)
     shift, turn = 0.05 * root, 4.0
     for _ in range(levels):
@@ -140,11 +170,11 @@ def settled(
             tries += [Pose(0, 0).about(x, y, sign * turn) for sign in (1, -1)]
         for step in tries:
             motion = step @ best.motion
-            gain = board.gain(moved(group, motion), beside)
+            gain = board.fit_gain(moved(group, motion), beside)
             if gain > best.gain:
                 best = Placement(start.unit, motion, gain)
         shift, turn = shift / 2, turn / 2
-    return best
+    return replace(best, gain=board.gain(moved(group, best.motion), beside))
 
 
 def snaps(board: Board, fragment: int, near: Pose, placed: Group, within: float) -> list[Snap]:

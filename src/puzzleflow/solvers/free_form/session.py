@@ -1,4 +1,4 @@
-"""The solver ``assemble``: candidates by correlation, assembly by growth; no learning."""
+"""The solver ``assemble``: candidates by correlation, seams judged, assembly by growth."""
 
 from __future__ import annotations
 
@@ -11,21 +11,40 @@ from puzzleflow.core.assembly import Assembly, Candidate
 from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import IDENTITY, Pose
+from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.options import Within
 from puzzleflow.solvers.free_form.assembling import assemble
 from puzzleflow.solvers.free_form.base import Report, Snap, Together, check_wishes, silent
 from puzzleflow.solvers.free_form.board import Board
 from puzzleflow.solvers.free_form.candidates import Prepared, Search, all_candidates
-from puzzleflow.solvers.free_form.confidence import confidences, pruned
+from puzzleflow.solvers.free_form.confidence import (
+    LEARNED,
+    UNLEARNED,
+    Limits,
+    confidences,
+    pruned,
+)
 from puzzleflow.solvers.free_form.extended import REACH
-from puzzleflow.solvers.free_form.growth import MIN_GAIN, snaps
+from puzzleflow.solvers.free_form.growth import snaps
+from puzzleflow.solvers.free_form.ranking import expected_gap, ranked, refitted
 from puzzleflow.solvers.free_form.scaled import GAP
+from puzzleflow.solvers.free_form.seams import Seams, load_scorer
 
 LISTED = 200  # candidates that an answer carries
+WEIGHTS = "seams.safetensors"
+BEYOND_GAP = 0.05  # of √area: how far beyond the gap a fragment is extended at least
+SAME_GAP = 0.01  # of √area: candidates need not be laid anew
 
 
 class AssembleSolver:
-    """Fragments of any shape → poses; see docs/free-form.md."""
+    """Fragments of any shape → poses; see docs/free-form.md.
+
+    gap       of √area, expected between neighbours; None: as the set shows
+    reach     of √area: how far fragments are extended; None: what the gap needs
+    weights   a safetensors file of ``train seams``, by default the bundled one
+    learned   False: seams are judged by likeness of colours alone
+    min_gain  what must speak for a placement; None: what is usual
+    """
 
     name = "assemble"
 
@@ -33,14 +52,29 @@ class AssembleSolver:
         self,
         *,
         rotation: str = "free",
-        reach: Annotated[float, Within(0.01, 0.5)] = REACH,
-        gap: Annotated[float, Within(0, 0.5)] = GAP,
+        gap: Annotated[float | None, Within(0, 0.4)] = None,
+        reach: Annotated[float | None, Within(0.01, 0.5)] = None,
         angle_step: Annotated[float, Within(1, 45)] = 10.0,
         peaks: Annotated[int, Within(1)] = 40,
-        min_gain: float = MIN_GAIN,
+        min_gain: float | None = None,
+        weights: str | Path | None = None,
+        learned: bool = True,
     ) -> None:
-        self.search = Search(rotation, reach=reach, gap=gap, angle_step=angle_step, peaks=peaks)
-        self.min_gain = min_gain
+        self.gap, self.reach = gap, reach
+        self.search = Search(rotation, angle_step=angle_step, peaks=peaks)
+        self.search = self._expecting(GAP if gap is None else gap)
+        self.weights = None
+        self.network = None
+        if learned:
+            self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
+            self.network = load_scorer(self.weights)
+        usual = UNLEARNED if self.network is None else LEARNED
+        self.limits = usual if min_gain is None else replace(usual, min_gain=min_gain)
+
+    def _expecting(self, gap: float) -> Search:
+        """The search for a gap."""
+        reach = max(REACH, gap + BEYOND_GAP) if self.reach is None else self.reach
+        return replace(self.search, gap=gap, reach=reach)
 
     def prepare(
         self,
@@ -57,9 +91,24 @@ class AssembleSolver:
         found = all_candidates(
             parts, prepared, journal=journal, num_workers=num_workers, on_progress=on_progress
         )
+        seams = None
+        if self.network is not None:
+            seams = Seams(prepared, self.network)
+            found = tuple(ranked(seams, found))
+            gap = expected_gap(seams, found) if self.gap is None else self.gap
+            if abs(gap - self.search.gap) > SAME_GAP:
+                prepared = Prepared.of(parts, self._expecting(gap))
+                seams = Seams(prepared, self.network)
+                found = tuple(ranked(seams, refitted(prepared, found)))
         offsets = tuple(Pose(float(x), float(y)) for _, (x, y) in cropped)
-        board = Board(prepared.rims, prepared.scale, found, turning=self.search.rotation != "none")
-        return AssembleSession(board, offsets, self.min_gain)
+        board = Board(
+            prepared.rims,
+            prepared.scale,
+            found,
+            turning=self.search.rotation != "none",
+            seams=seams,
+        )
+        return AssembleSession(board, offsets, self.limits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +117,12 @@ class AssembleSession:
 
     board    rims and candidates, of fragments cut down to their material
     offsets  (N) centre of what was left, from the centre of the fragment's picture
+    limits   what must speak for a placement, and how margins become confidence
     """
 
     board: Board
     offsets: tuple[Pose, ...]
-    min_gain: float
+    limits: Limits
 
     def solve(
         self,
@@ -86,10 +136,10 @@ class AssembleSession:
         pins = dict(pinned or {})
         board = replace(self.board, never=check_wishes(len(self.board), pins, together, never))
         units, fixed = self._units(pins, together)
-        components = assemble(board, units, seed=seed, pinned=fixed, min_gain=self.min_gain)
+        components = assemble(board, units, seed=seed, pinned=fixed, min_gain=self.limits.min_gain)
         held = set(pins).union(*(unit for unit in units if len(unit) > 1))
-        components = pruned(board, components, held)
-        sure = confidences(board, components, set(pins))
+        components = pruned(board, components, held, self.limits)
+        sure = confidences(board, components, set(pins), self.limits)
         return Assembly(
             len(board),
             tuple(self._outward(each) for each in components),

@@ -1,0 +1,114 @@
+"""How much the seam of two placed fragments speaks for them, by the learned scorer.
+
+A join is (first, second, pose of the second seen from the first), in pixels of the
+fragments. The answer is a logarithm of likelihoods: 0 says nothing, 3 is twenty to one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from puzzleflow.core.pose import Pose
+from puzzleflow.models.checkpoint import load_network
+from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer
+from puzzleflow.solvers.free_form.candidates import Prepared
+from puzzleflow.solvers.free_form.contact import fit
+from puzzleflow.solvers.free_form.strips import strips
+
+KIND = "seams"
+FACTS = 8
+GAP_UNIT = 0.1  # the scorer tells gaps in these, over the median √area
+AT_ONCE = 256
+SAME_SHARE, SAME_ANGLE = 0.02, 1.5  # of √area, degrees: nearer joins are scored once
+Floats = NDArray[np.float32]
+JoinPose = tuple[int, int, Pose]
+
+
+def facts(prepared: Prepared, joins: Sequence[JoinPose]) -> Floats:
+    """(S, 8) of every join as a whole.
+
+    Score, contact, likeness, overlap and gap of the unlearned fit; sizes of the smaller
+    fragment against the larger and against the median; the gap that the fit expects.
+    """
+    told = np.empty((len(joins), FACTS), dtype=np.float32)
+    unit = float(np.median([rim.root for rim in prepared.rims]))
+    for number, (i, j, pose) in enumerate(joins):
+        first, second = prepared.rims[i], prepared.rims[j]
+        found = fit(first, second, pose, prepared.scale)
+        small, large = sorted((first.root, second.root))
+        told[number] = (
+            found.score,
+            found.contact,
+            found.likeness,
+            10 * found.overlap_share,
+            found.gap,
+            math.log(small / large),
+            math.log(small / unit),
+            10 * prepared.search.gap,
+        )
+    return np.clip(told, -10, 10)
+
+
+@dataclass(frozen=True, eq=False)
+class Seams:
+    """The scorer, and the set that it looks at; what it said is remembered."""
+
+    prepared: Prepared
+    network: SeamScorer
+    said: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
+
+    def scores(self, joins: Sequence[JoinPose]) -> NDArray[np.float64]:
+        """(S, 2) of each join: log of likelihoods, and the gap that it should have."""
+        keys = [self._key(join) for join in joins]
+        asked = {key: join for key, join in zip(keys, joins, strict=True) if key not in self.said}
+        new = list(asked.items())
+        for first in range(0, len(new), AT_ONCE):
+            part = new[first : first + AT_ONCE]
+            told = self._told([join for _, join in part])
+            for (key, _), row in zip(part, told.tolist(), strict=True):
+                self.said[key] = row[0], row[1] * GAP_UNIT
+        return np.array([self.said[key] for key in keys]).reshape(-1, 2)
+
+    @torch.inference_mode()
+    def _told(self, joins: Sequence[JoinPose]) -> NDArray[np.float32]:
+        seen = strips(self.prepared.contours, joins, self.prepared.scale)
+        ends = np.array([[i, j] for i, j, _ in joins])
+        own, other = (
+            self._table[np.where(rows >= 0, rows + self._starts[of][:, :, None], -1)]
+            for rows, of in ((seen.own, ends), (seen.other, ends[:, ::-1]))
+        )  # (S, 2, L, C)
+        told = self.network(
+            *map(torch.from_numpy, (own, other, seen.geometry, facts(self.prepared, joins)))
+        )
+        return np.asarray(told.numpy())
+
+    @cached_property
+    def _table(self) -> Floats:
+        """(P + 1, C) colours behind all points of all outlines; the last row is empty."""
+        return np.pad(
+            np.concatenate([ring.profile for ring in self.prepared.contours]), ((0, 1), (0, 0))
+        )
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        return np.cumsum([0, *map(len, self.prepared.contours)])
+
+    def _key(self, join: JoinPose) -> tuple[int, ...]:
+        i, j, pose = join
+        if i > j:
+            i, j, pose = j, i, pose.inverse()
+        step = SAME_SHARE * self.prepared.contours[i].unit / self.prepared.scale
+        return i, j, round(pose.x / step), round(pose.y / step), round(pose.angle / SAME_ANGLE)
+
+
+def load_scorer(path: Path) -> SeamScorer:
+    """The scorer of a weights file."""
+    return load_network(path, lambda sizes: SeamScorer(SeamConfig(**sizes)), KIND)[0]
