@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from puzzleflow.cli.assemble import _announcing
+from puzzleflow.cli.assemble import _announcing, _forecast
 from puzzleflow.cli.main import main
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.pose import Pose
@@ -138,3 +138,8 @@ def test_long_work_is_announced(monkeypatch, capsys):
     assert "1000 pairs: about 3 minutes" in capsys.readouterr().err
     announce("pairs", 60, 1000)
     assert capsys.readouterr().err == ""
+
+
+def test_many_fragments_are_told_before_the_work():
+    assert _forecast(36) == ""
+    assert "124750 pairs of 500 fragments: about 166 minutes" in _forecast(500)

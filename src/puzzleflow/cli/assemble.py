@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from puzzleflow.solvers.free_form.base import FreeFormSession, FreeFormSolver, Together
 
 LONG_S = 120.0  # work that takes longer is announced
+PAIR_S = 0.08  # of one core, about, for a pair at any angle
 
 
 def register(app: typer.Typer) -> None:
@@ -89,6 +90,8 @@ def _prepared(
 
     for doubt in doubts(fragments):
         print(f"warning: {fragments.name}: {doubt}", file=sys.stderr)
+    if told := _forecast(len(fragments)):
+        print(f"{fragments.name}: {told}", file=sys.stderr)
     with stage_progress() as report:
         return method.prepare(
             fragments.without_truth(),
@@ -96,6 +99,16 @@ def _prepared(
             num_workers=workers,
             on_progress=_announcing(report),
         )
+
+
+def _forecast(count: int) -> str:
+    """How long so many fragments will take, said before any work is done; empty if not long."""
+    pairs = count * (count - 1) // 2
+    if pairs * PAIR_S < LONG_S:
+        return ""
+    return (
+        f"{pairs} pairs of {count} fragments: about {pairs * PAIR_S / 60:.0f} minutes of one core"
+    )
 
 
 def _announcing(report: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:

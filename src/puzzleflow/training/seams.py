@@ -27,9 +27,9 @@ from puzzleflow.training.state import load_state
 
 KIND = "seams"
 SETTINGS = LoopSettings(
-    steps=1500, learning_rate=2e-3, hold=0.4, ema_decay=0.99, validate_every=250, log_every=25
+    steps=1500, learning_rate=3e-3, hold=0.4, ema_decay=0.99, validate_every=250, log_every=50
 )
-BATCH = 192
+BATCH = 256
 GAP_UNIT = 0.1  # gaps are learnt in these, over the median √area
 GAP_WEIGHT = 0.2
 TINT = 0.08  # deviation of the colour that a whole side is given anew each time
@@ -97,6 +97,11 @@ class SeamRun:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(child_seed(settings.seed, "weights"))
             self.network = SeamScorer(SeamConfig())
+        some = np.arange(0, len(truth), max(1, len(truth) // 4000))
+        batch = batch_of(self.examples, some, None)
+        self.network.fit_scale(
+            self.network.inputs(batch.own, batch.other, batch.geometry, batch.facts)
+        )
         self.trainer: Trainer[SeamBatch] = Trainer(
             self.network,
             settings,
