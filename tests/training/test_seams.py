@@ -13,7 +13,7 @@ from puzzleflow.generation.free_form import FreeForm, break_picture
 from puzzleflow.solvers.free_form.candidates import Search
 from puzzleflow.solvers.free_form.seams import load_scorer
 from puzzleflow.training.seam_examples import Arrays, _true, _verdict, examples_of, joined
-from puzzleflow.training.seams import SETTINGS, SeamRun, area_under_curve, batch_of
+from puzzleflow.training.seams import SETTINGS, SeamRun, area_under_curve, shown
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +74,6 @@ def test_a_run_writes_weights_that_the_solver_reads(examples: Arrays, tmp_path: 
     described = run.save()
     assert 0 <= described["validation"]["beats"] <= 1
     network = load_scorer(tmp_path / "run" / "seams.safetensors")
-    batch = batch_of(run.held_out, np.arange(2), None)
-    told = network(batch.own, batch.other, batch.geometry, batch.facts)
-    assert told.shape == (2, 2)
+    assert network(shown(run.held_out)[:2]).shape == (2, 2)
     with pytest.raises(InputError):
         SeamRun(tmp_path / "other", files[:1])

@@ -26,7 +26,7 @@ class SeamConfig:
     """Sizes of the network; ``facts`` are numbers that describe the join as a whole."""
 
     facts: int = 8
-    hidden: int = 64
+    hidden: int = 48
 
     def __post_init__(self) -> None:
         if not all(isinstance(n, int) and 1 <= n <= 512 for n in (self.facts, self.hidden)):
@@ -34,7 +34,7 @@ class SeamConfig:
 
 
 class SeamScorer(nn.Module):
-    """Both strips of a join and facts of it → (S, 2): log of odds, and the gap it should have."""
+    """What a join shows → (S, 2): log of odds, and the gap that it should have."""
 
     mean: Tensor
     spread: Tensor
@@ -48,22 +48,16 @@ class SeamScorer(nn.Module):
         self.head = nn.Sequential(
             nn.Linear(num_inputs, config.hidden),
             nn.GELU(),
-            nn.Dropout(0.1),
+            nn.Dropout(0.25),
             nn.Linear(config.hidden, config.hidden),
             nn.GELU(),
-            nn.Dropout(0.1),
+            nn.Dropout(0.25),
             nn.Linear(config.hidden, 2),
         )
 
-    def inputs(self, own: Tensor, other: Tensor, geometry: Tensor, facts: Tensor) -> Tensor:
-        """(S, 2 M + F): measures of both sides, their mean and how they differ, and the facts."""
-        one, two = measured(own, other, geometry).unbind(dim=1)  # (S, M) each
-        return torch.cat([(one + two) / 2, (one - two).abs(), facts], dim=1)
-
-    def forward(self, own: Tensor, other: Tensor, geometry: Tensor, facts: Tensor) -> Tensor:
-        """own, other (S, 2, L, C), geometry (S, 2, L, G), facts (S, F); zeros = nothing there."""
-        known = (self.inputs(own, other, geometry, facts) - self.mean) / self.spread
-        told: Tensor = self.head(known.clamp(-5, 5))
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(S, 2 M + F) of :func:`inputs_of` → (S, 2)."""
+        told: Tensor = self.head(((inputs - self.mean) / self.spread).clamp(-4, 4))
         return told
 
     @torch.no_grad()
@@ -71,6 +65,15 @@ class SeamScorer(nn.Module):
         """Take mean and spread of the inputs from examples."""
         self.mean.copy_(inputs.mean(dim=0))
         self.spread.copy_(inputs.std(dim=0).clamp_min(1e-2))
+
+
+def inputs_of(own: Tensor, other: Tensor, geometry: Tensor, facts: Tensor) -> Tensor:
+    """(S, 2 M + F): measures of both sides, their mean and how they differ, and the facts.
+
+    own, other (S, 2, L, C), geometry (S, 2, L, G), facts (S, F); zeros = nothing there
+    """
+    one, two = measured(own, other, geometry).unbind(dim=1)  # (S, M) each
+    return torch.cat([(one + two) / 2, (one - two).abs(), facts], dim=1)
 
 
 def measured(own: Tensor, other: Tensor, geometry: Tensor) -> Tensor:

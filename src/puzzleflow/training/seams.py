@@ -20,16 +20,23 @@ from torch import Tensor, nn
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer
+from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer, inputs_of
 from puzzleflow.training.loop import Figures, LoopSettings, Trainer, described_config
 from puzzleflow.training.seam_examples import Arrays, joined
 from puzzleflow.training.state import load_state
 
 KIND = "seams"
 SETTINGS = LoopSettings(
-    steps=1500, learning_rate=3e-3, hold=0.4, ema_decay=0.99, validate_every=250, log_every=50
+    steps=800,
+    learning_rate=2e-3,
+    hold=0.3,
+    weight_decay=0.1,
+    ema_decay=0.98,
+    validate_every=100,
+    log_every=100,
 )
 BATCH = 256
+AT_ONCE = 512
 GAP_UNIT = 0.1  # gaps are learnt in these, over the median √area
 GAP_WEIGHT = 0.2
 TINT = 0.08  # deviation of the colour that a whole side is given anew each time
@@ -38,17 +45,14 @@ MIRRORED = (1, 1, 1, -1, -1, 1)  # signs of the geometry of a strip seen in a mi
 
 @dataclass(frozen=True)
 class SeamBatch:
-    """S joins: strips of colours (S, 2, L, C), geometry, facts, truth (S,), gap (S,) or NaN."""
+    """S joins: what they show (S, I), truth (S,), gap (S,) or NaN."""
 
-    own: Tensor
-    other: Tensor
-    geometry: Tensor
-    facts: Tensor
+    inputs: Tensor
     is_true: Tensor
     gap: Tensor
 
     def __len__(self) -> int:
-        return len(self.own)
+        return len(self.inputs)
 
 
 def read_examples(paths: Sequence[Path]) -> Arrays:
@@ -62,22 +66,26 @@ def read_examples(paths: Sequence[Path]) -> Arrays:
     return examples
 
 
-def batch_of(examples: Arrays, chosen: np.ndarray, rng: np.random.Generator | None) -> SeamBatch:
-    """The chosen examples; with a generator half of them mirrored, sides in other light."""
-    own, other = (
-        examples["table"][examples[key][chosen]].astype(np.float32) for key in ("own", "other")
-    )
-    geometry = examples["geometry"][chosen].astype(np.float32)
-    if rng is not None:
-        mirrored = rng.random(len(chosen)) < 0.5
-        own[mirrored], other[mirrored] = own[mirrored, :, ::-1], other[mirrored, :, ::-1]
-        geometry[mirrored] = geometry[mirrored, :, ::-1] * np.array(MIRRORED, np.float32)
-        tint = rng.normal(0, TINT, (len(chosen), 2, 1, 3)).astype(np.float32)
-        tint = np.tile(tint, own.shape[3] // 3)  # the same at all depths
-        own = np.where(own == 0, 0, own + tint)
-        other = np.where(other == 0, 0, other + tint[:, ::-1])
-    values = [examples[key][chosen].astype(np.float32) for key in ("facts", "is_true", "gap")]
-    return SeamBatch(*map(torch.from_numpy, (own, other, geometry, *values)))
+@torch.no_grad()
+def shown(examples: Arrays, rng: np.random.Generator | None = None) -> Tensor:
+    """(S, I) what all examples show; with a generator in a mirror and in other light."""
+    found = []
+    for first in range(0, len(examples["own"]), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        own, other = (
+            examples["table"][examples[key][part]].astype(np.float32) for key in ("own", "other")
+        )
+        geometry = examples["geometry"][part].astype(np.float32)
+        if rng is not None:
+            own, other = own[:, :, ::-1].copy(), other[:, :, ::-1].copy()
+            geometry = geometry[:, :, ::-1] * np.array(MIRRORED, np.float32)
+            tint = rng.normal(0, TINT, (len(own), 2, 1, 3)).astype(np.float32)
+            tint = np.tile(tint, own.shape[3] // 3)  # the same at all depths
+            own = np.where(own == 0, 0, own + tint)
+            other = np.where(other == 0, 0, other + tint[:, ::-1])
+        facts = examples["facts"][part].astype(np.float32)
+        found.append(inputs_of(*map(torch.from_numpy, (own, other, geometry, facts))))
+    return torch.cat(found)
 
 
 class SeamRun:
@@ -92,16 +100,15 @@ class SeamRun:
         self.folder = folder
         self.examples = read_examples(files[:-held_out])
         self.held_out = read_examples(files[-held_out:])
+        rng = child_rng(settings.seed, "light")
+        self.inputs = torch.stack([shown(self.examples), shown(self.examples, rng)])  # (2, S, I)
+        self.held_inputs = shown(self.held_out)
         truth = self.examples["is_true"]
         self.true, self.false = np.flatnonzero(truth), np.flatnonzero(~truth)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(child_seed(settings.seed, "weights"))
             self.network = SeamScorer(SeamConfig())
-        some = np.arange(0, len(truth), max(1, len(truth) // 4000))
-        batch = batch_of(self.examples, some, None)
-        self.network.fit_scale(
-            self.network.inputs(batch.own, batch.other, batch.geometry, batch.facts)
-        )
+        self.network.fit_scale(self.inputs[0])
         self.trainer: Trainer[SeamBatch] = Trainer(
             self.network,
             settings,
@@ -116,11 +123,15 @@ class SeamRun:
         for number in range(first, self.trainer.settings.steps):
             rng = child_rng(self.trainer.settings.seed, "batch", number)
             halves = [rng.choice(part, BATCH // 2) for part in (self.true, self.false)]
-            yield batch_of(self.examples, np.concatenate(halves), rng)
+            chosen = np.concatenate(halves)
+            seen = torch.from_numpy(rng.integers(0, len(self.inputs), len(chosen)))
+            values = [self.examples[key][chosen].astype(np.float32) for key in ("is_true", "gap")]
+            yield SeamBatch(self.inputs[seen, chosen], *map(torch.from_numpy, values))
 
     def figures(self, network: nn.Module) -> Figures:
         """On the examples held out: balanced loss, and how often a true join beats a false one."""
-        scores, gaps = scored(network, self.held_out)
+        told = network(self.held_inputs).numpy()  # (S, 2)
+        scores, gaps = told[:, 0], told[:, 1] * GAP_UNIT
         truth = self.held_out["is_true"].astype(np.bool_)
         loss = [
             float(np.logaddexp(0, sign * scores[part]).mean())
@@ -139,10 +150,12 @@ class SeamRun:
         """Write the best weights; returns what the file says of them."""
         self.network.load_state_dict(load_state(self.folder / "best.safetensors")[0])
         self.network.eval()
+        with torch.no_grad():
+            figures = self.figures(self.network)
         described = {
             "kind": KIND,
             "network": described_config(self.network.config),
-            "validation": self.figures(self.network),
+            "validation": figures,
             "examples": len(self.examples["is_true"]),
             "joins_seen": self.trainer.puzzles_seen,
         }
@@ -153,23 +166,11 @@ class SeamRun:
 
 def seam_loss(network: nn.Module, batch: SeamBatch) -> dict[str, Tensor]:
     """Cross-entropy of the truth, and the error of the gap of true joins."""
-    told = network(batch.own, batch.other, batch.geometry, batch.facts)  # (S, 2)
+    told = network(batch.inputs)  # (S, 2)
     truth = F.binary_cross_entropy_with_logits(told[:, 0], batch.is_true)
     known = batch.is_true > 0
     gap = F.smooth_l1_loss(told[known, 1], batch.gap[known] / GAP_UNIT, beta=0.2)
     return {"loss": truth + GAP_WEIGHT * gap, "truth": truth, "gap": gap}
-
-
-@torch.no_grad()
-def scored(network: nn.Module, examples: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Log of odds and gap of every example."""
-    told = []
-    for first in range(0, len(examples["is_true"]), 512):
-        chosen = np.arange(first, min(first + 512, len(examples["is_true"])))
-        batch = batch_of(examples, chosen, None)
-        told.append(network(batch.own, batch.other, batch.geometry, batch.facts).numpy())
-    both = np.concatenate(told)  # (S, 2)
-    return both[:, 0], both[:, 1] * GAP_UNIT
 
 
 def area_under_curve(scores: np.ndarray, truth: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from puzzleflow.solvers.free_form.seams import JoinPose, Seams
 MAX_OVERLAP = 0.06  # of the smaller area: two fragments that share more cannot both lie so
 PER_FRAGMENT = 40  # candidates of a fragment that assembling looks at
 NO_CONTACT, FULL_CONTACT = 0.05, 0.3  # between them a seam counts in part
-MOST = 8.0  # what one seam can say at most
+MOST, LEAST = 8.0, -3.0  # what one seam can say: a true one that lies a little off may look bad
 MIN_CONTACT = 0.15  # of two fragments that hold each other
 PER_PAIR = 6  # candidates of a pair that assembling looks at
 
@@ -112,7 +112,7 @@ class Board:
         if self.seams is not None and asked:
             told = self.seams.scores([join for _, _, join in asked])[:, 0]
             for (number, share, _), value in zip(asked, told.tolist(), strict=True):
-                answer[number] = share * min(max(value, -MOST), MOST)
+                answer[number] = share * min(max(value, LEAST), MOST)
         return answer
 
     def gain(self, group: Mapping[int, Pose], placed: Mapping[int, Pose]) -> float:

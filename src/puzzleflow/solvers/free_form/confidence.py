@@ -34,7 +34,7 @@ class Limits:
 
 
 UNLEARNED = Limits(1.5, 1.0, -2.85, 0.534)  # fitted on 63 placements
-LEARNED = Limits(2.5, 0.0, 0.0, 0.5)
+LEARNED = Limits(1.5, -1.0, 0.0, 0.5)
 
 
 def margin_of(board: Board, poses: Mapping[int, Pose], index: int) -> float:

@@ -151,7 +151,7 @@ def margin(
 def settled(
     board: Board, units: Sequence[Group], start: Placement, placed: Group, levels: int = 5
 ) -> Placement:
-    """The placement moved a little, so that it fits all its neighbours best."""
+    """The placement moved a little, so that it fits all its neighbours best; its gain is kept."""
     group = units[start.unit]
     here = moved(group, start.motion)
     beside = {
@@ -159,7 +159,7 @@ def settled(
         for i, pose in placed.items()
         if any(board.near(i, pose, j, other) for j, other in here.items())
     }
-    best = replace(start, gain=board.fit_gain(here, beside))
+    best, best_fit = start, board.fit_gain(here, beside)
     root = min(board.roots[index] for index in group)
     shift, turn = 0.05 * root, 4.0
     for _ in range(levels):
@@ -170,11 +170,11 @@ def settled(
             tries += [Pose(0, 0).about(x, y, sign * turn) for sign in (1, -1)]
         for step in tries:
             motion = step @ best.motion
-            gain = board.fit_gain(moved(group, motion), beside)
-            if gain > best.gain:
-                best = Placement(start.unit, motion, gain)
+            found = board.fit_gain(moved(group, motion), beside)
+            if found > best_fit:
+                best, best_fit = replace(best, motion=motion), found
         shift, turn = shift / 2, turn / 2
-    return replace(best, gain=board.gain(moved(group, best.motion), beside))
+    return best
 
 
 def snaps(board: Board, fragment: int, near: Pose, placed: Group, within: float) -> list[Snap]:
@@ -191,6 +191,7 @@ def snaps(board: Board, fragment: int, near: Pose, placed: Group, within: float)
     options = [p for p in placements(board, units, [0], placed, placed) if is_near(p.motion)]
     options.append(Placement(0, near, 0.0))
     tried = [settled(board, units, each, placed, levels=6) for each in options]
+    tried = _gained(board, units, [replace(each, gain=0.0) for each in tried], placed)
     found: list[Placement] = []
     for each in sorted(tried, key=lambda option: -option.gain):
         same = any(_same(board, units, 0, each.motion, other) for other in found)

@@ -20,12 +20,14 @@ REFITTED = 8  # candidates of a pair that are laid anew
 
 
 def ranked(seams: Seams, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates with what their seams say as scores, best first."""
+    """The candidates with what their seams say as scores, best first; none twice."""
     told = seams.scores([(each.first, each.second, each.pose) for each in candidates])[:, 0]
-    scored = [
-        replace(each, score=score) for each, score in zip(candidates, told.tolist(), strict=True)
-    ]
-    return sorted(scored, key=lambda each: -each.score)
+    pairs: dict[tuple[int, int], list[Candidate]] = defaultdict(list)
+    for each, score in zip(candidates, told.tolist(), strict=True):
+        pairs[each.first, each.second].append(replace(each, score=score))
+    rims, scale = seams.prepared.rims, seams.prepared.scale
+    kept = [distinct(found, rims[i], rims[j], scale) for (i, j), found in pairs.items()]
+    return sorted((each for found in kept for each in found), key=lambda each: -each.score)
 
 
 def expected_gap(seams: Seams, candidates: Sequence[Candidate]) -> float:
@@ -45,7 +47,7 @@ def expected_gap(seams: Seams, candidates: Sequence[Candidate]) -> float:
     order = np.argsort(told[:, 1])
     weight = np.cumsum(np.minimum(told[order, 0], 6.0))
     middle = int(np.searchsorted(weight, weight[-1] / 2))
-    return float(np.clip(told[order[middle], 1], 0.0, 0.2))
+    return round(float(np.clip(told[order[middle], 1], 0.0, 0.2)), 2)
 
 
 def refitted(prepared: Prepared, candidates: Iterable[Candidate]) -> list[Candidate]:

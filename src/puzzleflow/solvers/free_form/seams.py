@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from puzzleflow.core.pose import Pose
 from puzzleflow.models.checkpoint import load_network
-from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer
+from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer, inputs_of
 from puzzleflow.solvers.free_form.candidates import Prepared
 from puzzleflow.solvers.free_form.contact import fit
 from puzzleflow.solvers.free_form.strips import strips
@@ -85,10 +85,10 @@ class Seams:
             self._table[np.where(rows >= 0, rows + self._starts[of][:, :, None], -1)]
             for rows, of in ((seen.own, ends), (seen.other, ends[:, ::-1]))
         )  # (S, 2, L, C)
-        told = self.network(
+        inputs = inputs_of(
             *map(torch.from_numpy, (own, other, seen.geometry, facts(self.prepared, joins)))
         )
-        return np.asarray(told.numpy())
+        return np.asarray(self.network(inputs).numpy())
 
     @cached_property
     def _table(self) -> Floats:

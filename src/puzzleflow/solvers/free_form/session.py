@@ -33,6 +33,7 @@ from puzzleflow.solvers.free_form.seams import Seams, load_scorer
 LISTED = 200  # candidates that an answer carries
 WEIGHTS = "seams.safetensors"
 BEYOND_GAP = 0.05  # of √area: how far beyond the gap a fragment is extended at least
+WIDE_GAP = 0.09  # of √area
 SAME_GAP = 0.01  # of √area: candidates need not be laid anew
 
 
@@ -99,7 +100,16 @@ class AssembleSolver:
             if abs(gap - self.search.gap) > SAME_GAP:
                 prepared = Prepared.of(parts, self._expecting(gap))
                 seams = Seams(prepared, self.network)
-                found = tuple(ranked(seams, refitted(prepared, found)))
+                again = refitted(prepared, found)
+                if gap > WIDE_GAP:  # the first search did not see so far
+                    again += all_candidates(
+                        parts,
+                        prepared,
+                        journal=journal and journal.with_name(f"wide_{journal.name}"),
+                        num_workers=num_workers,
+                        on_progress=on_progress,
+                    )
+                found = tuple(ranked(seams, again))
         offsets = tuple(Pose(float(x), float(y)) for _, (x, y) in cropped)
         board = Board(
             prepared.rims,
