@@ -160,7 +160,8 @@ def _solved(task: Task) -> tuple[SolverSpec, SetRecord]:
     fragments = task.source[task.index]
     solver = _solver(task.spec)
     began, cpu = time.perf_counter(), time.process_time()
-    answer, refusal, told = None, "", {}
+    answer: Assembly | None = None
+    refusal, told = "", dict[str, float]()
     with PeakMemory() as memory:
         try:
             session = solver.prepare(fragments.without_truth(), journal=task.pairs(solver))

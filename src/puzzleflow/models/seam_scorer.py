@@ -90,7 +90,7 @@ def measured(own: Tensor, other: Tensor, geometry: Tensor) -> Tensor:
         return ((weight[..., None] * values).sum(dim=2) / (total[..., None] + 1e-3))[:, :, None]
 
     length = own.shape[2]
-    a, b = (side.unflatten(3, (-1, 3)) for side in (own, other))  # (S, 2, L, K, 3)
+    a, b = (side.view(*side.shape[:3], -1, 3) for side in (own, other))  # (S, 2, L, K, 3)
     a_edge, b_edge = a[:, :, :, 0], b[:, :, :, 0]  # (S, 2, L, 3)
     a_soft, b_soft = a[:, :, :, :3].mean(dim=3), b[:, :, :, :3].mean(dim=3)
     a_deep, b_deep = a[:, :, :, 2:].mean(dim=3), b[:, :, :, 2:].mean(dim=3)

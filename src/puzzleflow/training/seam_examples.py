@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ JITTER_TURN, JITTER_SHIFT = 2.0, 0.03  # deviations of the true poses that are a
 SEARCHES = ((0.10, 0.04, 0.6), (0.10, 0.0, 0.1), (0.12, 0.07, 0.2), (0.16, 0.10, 0.1))
 SETS_A_FILE = 10
 ROWS = 2  # fragments of a set that are compared with all others
-Arrays = dict[str, NDArray[np.generic]]
+Arrays = dict[str, Any]  # arrays by name; see examples_of
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def joined(parts: Sequence[Arrays]) -> Arrays:
     shifted = [
         part
         | {
-            key: np.where(part[key] >= 0, part[key] + start, -1).astype(np.int32)  # type: ignore[operator]
+            key: np.where(part[key] >= 0, part[key] + start, -1).astype(np.int32)
             for key in ("own", "other")
         }
         for part, start in zip(parts, starts[:-1], strict=True)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng, child_seed
+from puzzleflow.core.types import BoolArray, FloatArray
 from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer, inputs_of
 from puzzleflow.training.loop import Figures, LoopSettings, Trainer, described_config
@@ -173,7 +174,7 @@ def seam_loss(network: nn.Module, batch: SeamBatch) -> dict[str, Tensor]:
     return {"loss": truth + GAP_WEIGHT * gap, "truth": truth, "gap": gap}
 
 
-def area_under_curve(scores: np.ndarray, truth: np.ndarray) -> float:
+def area_under_curve(scores: FloatArray, truth: BoolArray) -> float:
     """Share of pairs of a true and a false example in which the true one scores higher."""
     ranks = np.argsort(np.argsort(scores)) + 1
     true, false = int(truth.sum()), int((~truth).sum())

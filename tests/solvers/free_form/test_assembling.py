@@ -39,7 +39,7 @@ def quarters(size: int = 96, gap: int = 4) -> FragmentSet:
 
 @pytest.fixture(scope="module")
 def session() -> AssembleSession:
-    return AssembleSolver(rotation="none").prepare(quarters().without_truth())
+    return AssembleSolver(rotation="none", gap=0.06).prepare(quarters().without_truth())
 
 
 def assert_close(found: Pose, true: Pose, px: float = 5.0, degrees: float = 3.0) -> None:

@@ -27,9 +27,10 @@ KIND = "seams"
 FACTS = 8
 GAP_UNIT = 0.1  # the scorer tells gaps in these, over the median √area
 AT_ONCE = 256
-SAME_SHARE, SAME_ANGLE = 0.02, 1.5  # of √area, degrees: nearer joins are scored once
+STEP_SHARE, STEP_ANGLE = 0.01, 1.0  # of √area, degrees: joins are scored at such steps, once
 Floats = NDArray[np.float32]
 JoinPose = tuple[int, int, Pose]
+Key = tuple[int, int, int, int, int]
 
 
 def facts(prepared: Prepared, joins: Sequence[JoinPose]) -> Floats:
@@ -59,21 +60,23 @@ def facts(prepared: Prepared, joins: Sequence[JoinPose]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Seams:
-    """The scorer, and the set that it looks at; what it said is remembered."""
+    """The scorer, and the set that it looks at; what it said is remembered.
+
+    Poses are rounded first, so that an answer does not depend on what was asked before.
+    """
 
     prepared: Prepared
     network: SeamScorer
-    said: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
+    said: dict[Key, tuple[float, float]] = field(default_factory=dict)
 
     def scores(self, joins: Sequence[JoinPose]) -> NDArray[np.float64]:
         """(S, 2) of each join: log of likelihoods, and the gap that it should have."""
         keys = [self._key(join) for join in joins]
-        asked = {key: join for key, join in zip(keys, joins, strict=True) if key not in self.said}
-        new = list(asked.items())
+        new = list(dict.fromkeys(key for key in keys if key not in self.said))
         for first in range(0, len(new), AT_ONCE):
             part = new[first : first + AT_ONCE]
-            told = self._told([join for _, join in part])
-            for (key, _), row in zip(part, told.tolist(), strict=True):
+            told = self._told([self._join(key) for key in part])
+            for key, row in zip(part, told.tolist(), strict=True):
                 self.said[key] = row[0], row[1] * GAP_UNIT
         return np.array([self.said[key] for key in keys]).reshape(-1, 2)
 
@@ -101,12 +104,20 @@ class Seams:
     def _starts(self) -> NDArray[np.intp]:
         return np.cumsum([0, *map(len, self.prepared.contours)])
 
-    def _key(self, join: JoinPose) -> tuple[int, ...]:
+    @property
+    def _step(self) -> float:
+        return STEP_SHARE * self.prepared.contours[0].unit / self.prepared.scale
+
+    def _key(self, join: JoinPose) -> Key:
         i, j, pose = join
         if i > j:
             i, j, pose = j, i, pose.inverse()
-        step = SAME_SHARE * self.prepared.contours[i].unit / self.prepared.scale
-        return i, j, round(pose.x / step), round(pose.y / step), round(pose.angle / SAME_ANGLE)
+        x, y = round(pose.x / self._step), round(pose.y / self._step)
+        return i, j, x, y, round(pose.angle / STEP_ANGLE)
+
+    def _join(self, key: Key) -> JoinPose:
+        i, j, x, y, angle = key
+        return i, j, Pose(x * self._step, y * self._step, angle * STEP_ANGLE)
 
 
 def load_scorer(path: Path) -> SeamScorer:

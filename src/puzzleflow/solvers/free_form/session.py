@@ -12,6 +12,7 @@ from puzzleflow.core.errors import CannotSolve
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import IDENTITY, Pose
 from puzzleflow.models.checkpoint import bundled_weights
+from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.options import Within
 from puzzleflow.solvers.free_form.assembling import assemble
 from puzzleflow.solvers.free_form.base import Report, Snap, Together, check_wishes, silent
@@ -64,8 +65,8 @@ class AssembleSolver:
         self.gap, self.reach = gap, reach
         self.search = Search(rotation, angle_step=angle_step, peaks=peaks)
         self.search = self._expecting(GAP if gap is None else gap)
-        self.weights = None
-        self.network = None
+        self.weights: Path | None = None
+        self.network: SeamScorer | None = None
         if learned:
             self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
             self.network = load_scorer(self.weights)
