@@ -55,7 +55,7 @@ def fracture(
         missing=missing,
         foreign=foreign,
     )
-    request = FreeFormRequest(sets, how, side_px, seed, outlines and str(outlines))
+    request = FreeFormRequest(sets, how, side_px, seed, str(outlines) if outlines else None)
     with stage_progress() as on_progress:
         folders = generate_free_form(
             images, out, request, num_workers=workers, on_progress=on_progress

@@ -128,10 +128,10 @@ def _make(job: _Job) -> None:
 
 
 @lru_cache(maxsize=1)
-def _silhouettes(path: str) -> BoolArray:
-    """(M, 128, 128), read once in each process."""
-    found = read_masks(path).masks
-    if not len(found):
+def _silhouettes(path: str) -> tuple[BoolArray, ...]:
+    """(128, 128) each, read once in each process."""
+    found = tuple(read_masks(path).masks)
+    if not found:
         raise InputError(f"{path}: no outlines in it")
     return found
 

@@ -162,7 +162,7 @@ def examples_of(broken: FragmentSet, search: Search, rng: np.random.Generator) -
     found_strips = strips(rings, joins, prepared.scale)
     ends = np.array([[i, j] for i, j, _ in joins])
     own = _rows(found_strips.own, starts[ends])
-    other = _rows(found_strips.other, starts[ends[:, ::-1]])
+    facing = _rows(found_strips.other, starts[ends[:, ::-1]])
     at_truth = strips(rings, exact, prepared.scale).geometry  # (T, 2, L, 6)
     faces = at_truth[..., 1]
     gaps = (
@@ -173,7 +173,7 @@ def examples_of(broken: FragmentSet, search: Search, rng: np.random.Generator) -
     return {
         "table": np.concatenate([ring.profile for ring in rings]).astype(np.float16),
         "own": own,
-        "other": other,
+        "other": facing,
         "geometry": found_strips.geometry.astype(np.float16),
         "facts": facts(prepared, joins).astype(np.float16),
         "is_true": own_pair >= 0,

@@ -89,7 +89,7 @@ def _ring(material: NDArray[np.bool_], spacing: float) -> FloatArray:
 
     for smooth in (SMOOTH_PX, 0.0):
         soft = ndimage.gaussian_filter(material.astype(np.float32), smooth) if smooth else material
-        found = find_contours(np.asarray(soft, np.float32), 0.5)
+        found = find_contours(np.asarray(soft, np.float32), 0.5)  # type: ignore[no-untyped-call]
         if found:
             break
     longest = max(found, key=len)[:, ::-1] + 0.5  # x, y
