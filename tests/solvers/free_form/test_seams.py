@@ -76,7 +76,7 @@ def test_a_seam_is_the_same_seen_from_either_fragment(squares: list[Fragment]) -
     prepared = Prepared.of(squares, Search())
     torch.manual_seed(0)
     network = SeamScorer().eval()
-    pose = Pose(SIDE + 4, 6, 7)
+    pose = Pose(SIDE + 4.3, 6.1, 7.2)
     one = Seams(prepared, network).scores([(0, 1, pose)])
     two = Seams(prepared, network).scores([(1, 0, pose.inverse())])
     np.testing.assert_allclose(one, two, atol=1e-4)
@@ -92,7 +92,7 @@ def test_what_was_said_is_remembered(squares: list[Fragment]) -> None:
 
     network = Counting().eval()
     seams = Seams(Prepared.of(squares, Search()), network)
-    join = (0, 1, Pose(SIDE + 4, 6, 7))
+    join = (0, 1, Pose(SIDE + 4.3, 6.1, 7.2))
     first = seams.scores([join, join])
     again = seams.scores([(1, 0, join[2].inverse()), join])
     assert network.asked == 1
