@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from puzzleflow.evaluation.comparison import compare, compare_all, is_clear, mcnemar_p
 from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.results import Results
+from puzzleflow.evaluation.tables import Report, accuracy_table
 
 
 def results(solver: str, perfect: list[float]) -> Results:
@@ -69,3 +70,12 @@ def test_many_solvers_are_compared_with_the_reference_alone() -> None:
     assert [(p.first, p.second) for p in pairs] == [(n, "d") for n in "abce"]
     assert len(compare_all(many, reference="x")) == 10
     assert len(compare_all(many[:4], reference="d")) == 6
+
+
+def test_published_figures_stand_beside_ours() -> None:
+    ours = [results("flow:steps=5", [1, 0]), results("relational", [1, 1])]
+    head, flow, relational = accuracy_table(Report({}, ours, [], 0, "GAP-3"))
+    assert head[-1] == "published, other data (PA / AA / SRA)"
+    assert flow[-1] == "28.5 / 62.9 / 55.7"
+    assert relational[-1] == "–"
+    assert len(accuracy_table(Report({}, ours[1:], [], 0, "GAP-3"))[0]) == len(head) - 1

@@ -9,6 +9,7 @@ import pytest
 from puzzleflow.core.errors import CannotSolve, InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.solvers import registry
 from puzzleflow.solvers.base import allowed_placements, nearest_allowed
 from puzzleflow.solvers.registry import SOLVERS, list_solvers, load_solver
 
@@ -35,6 +36,17 @@ def test_listing_loads_no_solver() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_solvers_without_weights_are_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weights" / "rivals").mkdir(parents=True)
+    (tmp_path / "weights" / "rivals" / "fcvit+.safetensors").write_bytes(b"")
+    monkeypatch.setattr(registry, "__file__", str(tmp_path / "solvers" / "registry.py"))
+    ready = registry.ready_solvers()
+    assert {"fcvit+", "relational", "random"} <= set(ready)
+    assert not {"fcvit", "puzlm", "sd2rl"} & set(ready)
 
 
 def test_unknown_name_lists_the_known() -> None:

@@ -7,6 +7,7 @@ Other packages add theirs through the entry-point group ``puzzleflow.solvers``
 from __future__ import annotations
 
 from pathlib import Path
+from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.errors import InputError
@@ -59,6 +60,17 @@ DEFAULT_SOLVER = "relational"
 def list_solvers() -> list[str]:
     """The names of all solvers, sorted; imports none of them."""
     return SOLVERS.names()
+
+
+def ready_solvers() -> list[str]:
+    """The solvers that need not be trained first: rivals only if their weights are bundled."""
+    weights = Path(__file__).parents[1] / "weights" / "rivals"
+    return [
+        name
+        for name in list_solvers()
+        if not SOLVERS.target(name).startswith("puzzleflow.solvers.rivals.")
+        or (weights / f"{name}.safetensors").is_file()
+    ]
 
 
 def load_solver(name: str, **options: Any) -> Solver:
