@@ -7,7 +7,6 @@ Other packages add theirs through the entry-point group ``puzzleflow.solvers``
 from __future__ import annotations
 
 from pathlib import Path
-from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.errors import InputError
