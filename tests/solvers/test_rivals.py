@@ -15,6 +15,7 @@ from tiny_rivals import RIVALS, tiny_config, tiny_network, write_tiny_weights
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, NoWeights
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.solvers.registry import load_solver
 from puzzleflow.solvers.rivals import base, pdn_ga, sd2rl
 from puzzleflow.solvers.rivals.deepzzle import Deepzzle
@@ -176,6 +177,15 @@ def test_puzlm_looks_at_the_void_and_its_mended_row_at_the_outline() -> None:
         borders = network.borders(pixels)
         assert borders.shape == (1, 1, 8, 48)
         assert (borders.mean() > seen) if seen else (borders == 0).all()
+
+
+def test_many_counted_words_survive_half_precision(tmp_path: Path) -> None:
+    network = tiny_network("puzlm")
+    network.state_dict()["used"] += 10**6
+    described = {"kind": "puzlm", "network": network.config.to_dict()}
+    save_weights(tmp_path / "w.safetensors", network.state_dict(), described, dtype="float16")
+    loaded = load_solver("puzlm", weights=tmp_path / "w.safetensors").network  # type: ignore[attr-defined]
+    assert loaded.state_dict()["used"].tolist() == [10**6] * 16
 
 
 def test_fcvit_loses_the_colour_of_a_piece_and_its_mended_row_keeps_it() -> None:

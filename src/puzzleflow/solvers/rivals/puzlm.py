@@ -57,7 +57,7 @@ class Puzlm(Rival):
         super().__init__(config)
         size, dim = 3 * POOLED**2, config.dim
         self.register_buffer("codebook", torch.zeros(config.words, size))
-        self.register_buffer("used", torch.zeros(config.words))
+        self.register_buffer("used", torch.zeros(config.words, dtype=torch.long))
         self.words = nn.Linear(size, dim)
         self.inside = nn.Parameter(0.5 * torch.randn(4 * config.segments, dim))
         self.order = nn.Parameter(0.5 * torch.randn(MOST**2, dim))
@@ -101,9 +101,9 @@ class Puzlm(Rival):
     def _learn_words(self, flat: Tensor, word: Tensor) -> None:
         """Means of the patches of every word; words that nobody uses become patches."""
         codebook, used = self.codebook, self.used
-        if float(used.sum()) > SEEN_PATCHES:
+        if int(used.sum()) > SEEN_PATCHES:
             return
-        count = torch.bincount(word, minlength=len(used)).to(used)
+        count = torch.bincount(word, minlength=len(used))
         sums = torch.zeros_like(codebook).index_add_(0, word, flat)
         hit = count > 0
         share = (count / (used + count).clamp_min(1))[hit, None].clamp_min(0.05)
