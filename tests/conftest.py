@@ -50,8 +50,22 @@ def tiny_rivals(tiny_rival_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     """Let rivals find tiny weights in place of bundled ones, which may be large or missing."""
     from puzzleflow.solvers.rivals import base
 
-    monkeypatch.setattr(base, "WEIGHTS", tiny_rival_weights)
+    def found(solver: str, _: str) -> Path:
+        return tiny_rival_weights / f"{solver}.safetensors"
+
+    monkeypatch.setattr(base, "solver_weights", found)
     return tiny_rival_weights
+
+
+@pytest.fixture
+def no_rival_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is bundled, no rival finds it."""
+    from puzzleflow.models import checkpoint
+    from puzzleflow.solvers.rivals import base
+
+    monkeypatch.setattr(
+        base, "solver_weights", lambda solver, _: checkpoint.solver_weights(solver, "none")
+    )
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ def puzzle_of_greys(*greys: int) -> Puzzle:
     return Puzzle(pieces, Grid(1, len(greys)))
 
 
-@pytest.mark.usefixtures("tiny_rivals")
+@pytest.mark.usefixtures("tiny_rivals", "flow_has_weights")
 def test_every_import_string_resolves() -> None:
     for name in list_solvers():
         assert load_solver(name).name == name

@@ -221,8 +221,8 @@ def test_the_same_puzzle_alone_or_among_others(name: str) -> None:
         assert torch.allclose(network(pixels, GRID)[1], network(pixels[1:2], GRID)[0], atol=1e-5)
 
 
-def test_missing_weights_name_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "WEIGHTS", tmp_path)
+@pytest.mark.usefixtures("no_rival_weights")
+def test_missing_weights_name_the_training(tmp_path: Path) -> None:
     with pytest.raises(NoWeights, match=r"puzzleflow train fcvit\+ --data PICTURES --out RUN"):
         load_solver("fcvit+")
     with pytest.raises(InputError, match="no such weights file"):

@@ -62,14 +62,14 @@ def list_solvers() -> list[str]:
 
 
 def ready_solvers() -> list[str]:
-    """The solvers that need not be trained first: rivals only if their weights are bundled."""
-    weights = Path(__file__).parents[1] / "weights" / "rivals"
-    return [
-        name
-        for name in list_solvers()
-        if not SOLVERS.target(name).startswith("puzzleflow.solvers.rivals.")
-        or (weights / f"{name}.safetensors").is_file()
-    ]
+    """The solvers that need not be trained first, as far as that can be told without loading."""
+    weights = Path(__file__).parents[1] / "weights"
+    needed = {
+        name: f"rivals/{name}.safetensors"
+        for name, target in SOLVERS.builtin.items()
+        if ".rivals." in target
+    } | {"flow": "flow.safetensors"}
+    return [n for n in list_solvers() if n not in needed or (weights / needed[n]).is_file()]
 
 
 def load_solver(name: str, **options: Any) -> Solver:

@@ -11,7 +11,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,17 +19,16 @@ import torch
 from torch import Tensor, nn
 
 from puzzleflow.core.cancelling import check_cancelled
-from puzzleflow.core.errors import CannotSolve, InputError, NoWeights
+from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution
 from puzzleflow.core.records import from_json
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
-from puzzleflow.models.checkpoint import load_network
+from puzzleflow.models.checkpoint import load_network, solver_weights
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.base import allowed_placements, nearest_allowed
 from puzzleflow.solvers.classical import Found
 
-WEIGHTS = Path(str(resources.files("puzzleflow"))) / "weights" / "rivals"
 MAX_SIZE = 8192  # of anything in a configuration
 NEVER = 1e9  # the cost of a placement that is not allowed
 
@@ -129,15 +127,8 @@ class RivalSolver:
     rival: ClassVar[type[Rival]]
 
     def __init__(self, weights: str | Path | None = None) -> None:
-        self.weights = (
-            Path(weights) if weights is not None else WEIGHTS / f"{self.name}.safetensors"
-        )
-        if weights is None and not self.weights.is_file():
-            raise NoWeights(
-                f"solver {self.name!r} has no bundled weights; train it with `puzzleflow train "
-                f"{self.name} --data PICTURES --out RUN` and name them: "
-                f"{self.name}:weights=RUN/{self.name}.safetensors"
-            )
+        bundled = f"rivals/{self.name}.safetensors"
+        self.weights = Path(weights) if weights else solver_weights(self.name, bundled)
         self.network, _ = load_network(self.weights, self._built, self.name)
 
     def _built(self, sizes: dict[str, Any]) -> Rival:
