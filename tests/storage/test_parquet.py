@@ -11,7 +11,7 @@ import pytest
 from format_samples import build_gap, small_puzzle
 
 from puzzleflow.core.conditions import Conditions
-from puzzleflow.core.errors import FormatError, InputError, NotAPermutation
+from puzzleflow.core.errors import FormatError, InputError, NotAPermutation, PuzzleFlowError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.formats.open import open_puzzles
@@ -111,3 +111,22 @@ def test_tables_of_others_are_refused(tmp_path: Path, gap: GapSource) -> None:
     parquet.write_table(empty, path)
     with pytest.raises(FormatError, match=f"{path}: puzzle 2: expected pieces"):
         ParquetSource(path)[2]
+
+
+def test_a_damaged_footer_ends_in_our_errors(tmp_path: Path, gap: GapSource) -> None:
+    """Not in the end of the process: pyarrow's, where a column is asked for its size."""
+    (path,) = write_parquet(tmp_path / "out", gap, "test")
+    whole = path.read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little")
+    told = 0
+    for place in range(len(whole) - 8 - footer, len(whole) - 8, 7):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << (place % 8)
+        path.write_bytes(damaged)
+        try:
+            source = ParquetSource(path)
+            source.truths()
+            source[0]
+        except PuzzleFlowError:
+            told += 1
+    assert told > 20
