@@ -10,6 +10,7 @@ searched for what a browser would fetch from another machine.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from fnmatch import fnmatch
@@ -19,6 +20,7 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
+LOGGER = logging.getLogger("mkdocs.hooks.site")  # with --strict a warning is an error
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = {"README.md": "index.md"}
 OUTSIDE |= {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "LOG.md", "SECURITY.md")}
@@ -116,7 +118,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             place = wanted.removeprefix("docs/")  # a picture or another file beside the pages
         if place is None:
             if not (ROOT / wanted).exists():
-                raise PluginError(f"{source} links to {target}, which is not there")
+                LOGGER.warning(f"{source} links to {target}, which is not there")
             return text
         relative = os.path.relpath(place, PurePosixPath(page.file.src_uri).parent.as_posix())
         return f"{picture}[{text}]({relative}{'#' + anchor if anchor else ''})"
