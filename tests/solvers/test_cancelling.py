@@ -20,7 +20,7 @@ from puzzleflow.solvers.genetic import Evolution, genetic_layout
 from puzzleflow.solvers.registry import SOLVERS, load_solver
 from puzzleflow.solvers.tabu import tabu_layout
 
-pytestmark = pytest.mark.usefixtures("tiny_rivals")
+pytestmark = pytest.mark.usefixtures("tiny_rivals", "flow_has_weights")
 GRID = Grid(5, 5)
 FOREVER = 10**9
 
