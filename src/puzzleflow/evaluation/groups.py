@@ -13,8 +13,8 @@ JPWLEG = (
 )  # fmt: skip
 NEWER = ("rg-lns", "relational")  # what came after those tables
 LEARNED = (
-    "deepzzle", "diffassemble", "fcvit", "flow", "flow-seams", "jigsawgan", "jpdvt", "pdn-ga", "puzlm",
-    "sd2rl",
+    "deepzzle", "diffassemble", "fcvit", "flow", "flow-seams", "jigsawgan", "jpdvt", "pdn-ga",
+    "puzlm", "sd2rl",
 )  # fmt: skip
 GROUPS = {
     "@table1": (*TABLE_1, *NEWER),
