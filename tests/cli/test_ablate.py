@@ -47,11 +47,11 @@ def test_the_whole_table_and_nothing_trained_twice(
     assert counted == [0, 0]
 
     said = run(*words, "--puzzles", 6)
-    assert counted == [0] * 6  # direct and the full model were finished
+    assert counted == [0] * 8  # direct and the full model were finished
     rows = figures(out)
     assert list(rows) == [
-        "direct", "frozen", "layers-0", "layers-4", "layers-6", "rgb", "full",
-        "one-step", "one-step-t1", "before", "hungarian",
+        "direct", "frozen", "layers-0", "layers-4", "layers-6", "rgb", "rgb-trained", "full",
+        "no-time", "one-step", "one-step-t1", "before", "hungarian",
     ]  # fmt: skip
     for name, entry in rows.items():
         for metric in ("PA", "AA", "SRA"):
@@ -64,7 +64,7 @@ def test_the_whole_table_and_nothing_trained_twice(
     assert (out / "ablation.png").stat().st_size > 1000
 
     run(*words, "--puzzles", 5)  # other held-out puzzles: evaluated again, never trained
-    assert len(counted) == 6
+    assert len(counted) == 8
     assert "held out: 5 puzzles" in (out / "ablation.md").read_text()
 
     with pytest.raises(InputError, match="another rate"):

@@ -48,7 +48,11 @@ def test_variants_are_those_of_the_paper() -> None:
     assert "layers-4" not in small
     assert small[FULL].label == "Full model (L = 4, 20 steps)"
     trained = {name: variant for name, variant in small.items() if variant.trains}
-    assert list(trained) == ["direct", "frozen", "layers-0", "layers-2", "layers-6", FULL]
+    assert list(trained) == [
+        "direct", "frozen", "layers-0", "layers-2", "layers-6", "rgb-trained", FULL, "no-time"
+    ]  # fmt: skip
+    assert not replace(flow_preset("small"), **trained["no-time"].changes).timed
+    assert not replace(flow_preset("small"), **trained["rgb-trained"].changes).alpha
     assert "no-seams" in chosen_variants(VARIANTS, flow_preset("small-seams"))
     configs = {n: replace(flow_preset("small"), **v.changes) for n, v in trained.items()}
     assert not configs["direct"].flow

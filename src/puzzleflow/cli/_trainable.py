@@ -16,13 +16,16 @@ import typer
 from puzzleflow.cli._talk import is_quiet, note
 from puzzleflow.cli._training import (
     Accelerator,
+    BatchSize,
     Cache,
     Data,
     Grids,
     Initial,
     Logger,
     Masks,
+    PiecesPerBatch,
     Preset,
+    Rate,
     Seed,
     Set,
     Threads,
@@ -51,18 +54,10 @@ def train_network(
     epochs: Annotated[int, typer.Option(help="Epochs of stored puzzles.", min=1)] = 30,
     steps: Annotated[int, typer.Option(help="Length of the whole run.", min=0)] = 0,
     minutes: Annotated[float, typer.Option(help="Stop after this long (0: never).", min=0)] = 0.0,
-    rate: Annotated[
-        float | None, typer.Option(help="Peak learning rate (default: the preset's).")
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(help="Puzzles in a batch of stored ones (default: the preset's).", min=1),
-    ] = None,
+    rate: Rate = None,
+    batch: BatchSize = None,
     grids: Grids = "",
-    pieces_per_batch: Annotated[
-        int | None,
-        typer.Option(help="Pieces in a batch of fresh ones (default: the preset's).", min=1),
-    ] = None,
+    pieces_per_batch: PiecesPerBatch = None,
     validation_grids: Annotated[
         str | None,
         typer.Option(

@@ -35,10 +35,16 @@ Initial = Annotated[
     ),
 ]
 Preset = Annotated[str, typer.Option(help="A configuration of the network by its name.")]
-Rate = Annotated[float, typer.Option(help="Peak learning rate.")]
-BatchSize = Annotated[int, typer.Option(help="Puzzles in a batch of stored puzzles.", min=1)]
+Rate = Annotated[float | None, typer.Option(help="Peak learning rate (default: the preset's).")]
+BatchSize = Annotated[
+    int | None,
+    typer.Option(help="Puzzles in a batch of stored ones (default: the preset's).", min=1),
+]
 Grids = Annotated[str, typer.Option(help="GRID=SHARE, comma-separated.")]
-PiecesPerBatch = Annotated[int, typer.Option(help="Pieces in a batch of fresh ones.", min=1)]
+PiecesPerBatch = Annotated[
+    int | None,
+    typer.Option(help="Pieces in a batch of fresh ones (default: the preset's).", min=1),
+]
 Accelerator = Annotated[
     str,
     typer.Option(

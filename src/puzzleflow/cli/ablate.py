@@ -54,23 +54,30 @@ def ablate(
         str,
         typer.Option(
             help="Comma-separated: direct, frozen, layers-0, layers-2, layers-4, layers-6, rgb, "
-            "no-seams, one-step, one-step-t1, before, hungarian; or all. The full model is always "
-            "there."
+            "rgb-trained, no-time, no-seams, one-step, one-step-t1, before, hungarian; or all. The "
+            "full model is always there."
         ),
     ] = "all",
     initial: Initial = None,
     vit: Annotated[
         str, typer.Option(help="ViT weights: a hub name, a local folder, or none for random ones.")
     ] = "google/vit-base-patch16-224-in21k",
+    lite0: Annotated[
+        str,
+        typer.Option(help="EfficientNet-Lite0 weights: imagenet, a .pth file, or none."),
+    ] = "imagenet",
     masks: Masks = None,
-    rate: Rate = 1e-5,
-    batch: BatchSize = 8,
+    rate: Rate = None,
+    batch: BatchSize = None,
     grids: Grids = "3x3",
-    pieces_per_batch: PiecesPerBatch = 144,
+    pieces_per_batch: PiecesPerBatch = None,
     states: Annotated[
-        int,
-        typer.Option(help="States of the flow asked of every puzzle, which is encoded once."),
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="States of the flow asked of every puzzle, which is encoded once (default: the "
+            "preset's)."
+        ),
+    ] = None,
     grid: Annotated[
         str | None, typer.Option(help="Grid of the held-out puzzles (default: the first trained).")
     ] = None,
@@ -93,7 +100,7 @@ def ablate(
     from puzzleflow.models.puzzleflow import flow_preset
     from puzzleflow.training import ablation
     from puzzleflow.training.data import TrainingData, held_out_batches
-    from puzzleflow.training.flow import FlowTraining
+    from puzzleflow.training.flow import FlowTraining, SeamFlowTraining
     from puzzleflow.training.progress import drawing_progress
     from puzzleflow.training.stored import store_puzzles
 
@@ -101,12 +108,16 @@ def ablate(
         raise InputError("give either --steps or --minutes: the budget of every variant")
     if split not in ("test", "val"):
         raise UnknownName("split", split, ("test", "val"))
-    config = flow_preset(preset)
+    config, recipe = flow_preset(preset), FlowTraining().recipe(preset)
+    drawn = shares(masks) if masks else dict(recipe.masks)
+    rate, states = rate or recipe.settings.learning_rate, states or recipe.states
+    batch, pieces_per_batch = batch or recipe.batch, pieces_per_batch or recipe.pieces_per_batch
     names = ablation.VARIANTS if variants == "all" else map(str.strip, variants.split(","))
     chosen = ablation.chosen_variants(names, config)
     asked = {
         "data": str(data.resolve()), "preset": preset, "steps": steps, "minutes": minutes,
-        "initial": initial, "vit": vit, "masks": masks or ["vae"], "rate": rate, "batch": batch,
+        "initial": initial, "vit": vit, "lite0": lite0, "masks": drawn, "rate": rate,
+        "batch": batch,
         "grids": grids, "pieces-per-batch": pieces_per_batch, "states": states, "seed": seed,
         "set": sorted(settings or []),
     }  # fmt: skip
@@ -117,10 +128,10 @@ def ablate(
         flow.wants(config), grids=shares(grids.split(",")), pieces_per_batch=pieces_per_batch
     )
     loop, stream = changed(
-        settings, replace(flow.settings, steps=steps, learning_rate=rate, seed=seed), stream
+        settings, replace(recipe.settings, steps=steps, learning_rate=rate, seed=seed), stream
     )
     source = TrainingData(
-        data, stream, cache or out / "cache", shares(masks or ["vae"]),
+        data, stream, cache or out / "cache", drawn,
         batch=batch, seed=seed, held_out=split,
     )  # fmt: skip
     shape = Grid.parse(grid) if grid else source.grids[0]
@@ -146,7 +157,8 @@ def ablate(
                 states=states,
                 num_workers=workers,
                 vit_weights=vit,
-                initial=weights_to_start_from(initial, flow.bundled),
+                lite0_weights=lite0,
+                initial=weights_to_start_from(initial, SeamFlowTraining.bundled),
                 fabric=lambda: fabric_for(accelerator),
             )
             facts["steps"] = agreed = agreed or steps or job.steps_within(minutes)
@@ -188,7 +200,7 @@ def _report(
             parameters = sum(tensor.numel() for tensor in tensors.values())
         rows.append(Row(name, variant.label, variant.group, results, minutes, parameters))
     shown = {
-        name: ", ".join(value) if isinstance(value, list) else str(value)
+        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for name, value in facts.items()
         if value not in (None, [])
     }

@@ -65,7 +65,9 @@ VARIANTS: dict[str, Variant] = {
         for L in (0, 2, 4, 6)
     },
     "rgb": _asked("RGB slicing at inference", "RGBA adaptation", alpha=False),
+    "rgb-trained": Variant("RGB only, trained so", "RGBA adaptation", {"alpha": False}),
     FULL: Variant("Full model", "Full model"),
+    "no-time": Variant("Not told the time", "Beyond the paper", {"timed": False}),
     "no-seams": Variant("Attention without seams", "Beyond the paper", {"relates": False}),
     # a single step of the paper's clock is told t = 1, "all is right", about a random layout
     "one-step": _asked("One step, t = 0", steps=1, clock="before"),
@@ -111,6 +113,7 @@ class Ablation:
     states: int = 1
     num_workers: int = 0
     vit_weights: str = IMAGENET_VIT
+    lite0_weights: str = "imagenet"
     initial: str | Path | None = None
     fabric: Callable[[], Fabric] | None = None
 
@@ -140,7 +143,11 @@ class Ablation:
 
     def _trainer(self, variant: Variant, settings: LoopSettings, folder: Path) -> Trainer[Any]:
         return trainer_of(
-            FlowTraining(vit=self.vit_weights, frozen_encoder=variant.frozen_encoder),
+            FlowTraining(
+                vit=self.vit_weights,
+                lite0=self.lite0_weights,
+                frozen_encoder=variant.frozen_encoder,
+            ),
             replace(self.config, **variant.changes),
             settings,
             folder,

@@ -288,5 +288,7 @@ def take_over(network: PuzzleFlow, path: str | Path) -> None:
     if described.get("kind") == "relational":
         own = network.state_dict()
         shared = {f"encoder.tokens.{name}": tensor for name, tensor in tensors.items()}
+        if not own.keys() & shared.keys():
+            raise InputError(f"{path}: a relational network, whose trunk this flow does not have")
         tensors = {**own, **{name: shared[name] for name in own.keys() & shared.keys()}}
     restore(network, tensors, path)
