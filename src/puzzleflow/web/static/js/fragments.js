@@ -57,7 +57,8 @@ function thresholdField(app) {
   const find = (value) => app.attempt(async () => {
     app.ui.chosen.clear();
     const { id } = app.state;
-    app.state.job = await api.threshold(id, value);
+    const job = await api.threshold(id, value); // the state may be another one by then
+    app.state.job = job;
     app.render();
     document.querySelector("#threshold")?.focus();
     await app.follow(id);

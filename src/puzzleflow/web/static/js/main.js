@@ -119,7 +119,8 @@ export const app = {
     app.attempt(async () => {
       Object.assign(app.ui, { compare: false, step: null, picked: null });
       const { id } = app.state;
-      app.state.job = await api.change(id, action, body);
+      const job = await api.change(id, action, body); // the state may be another one by then
+      app.state.job = job;
       app.ui.screen = screen;
       app.render();
       await app.follow(id);
