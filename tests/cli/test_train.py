@@ -67,8 +67,10 @@ def test_relational_from_pictures_to_packed_weights(
         "train", "relational", "--data", pictures, "--out", out, "--masks", discs, *SMALL,
         "--steps", 2,
     ]  # fmt: skip
-    said = run(*words)
+    said = run(*words, "--logger", f"csv:root_dir={tmp_path / 'logs'}", "--threads", 1)
     assert "step 2, 4 puzzles seen" in said
+    (table,) = (tmp_path / "logs").rglob("metrics.csv")
+    assert "loss" in table.read_text()
     solves(f"relational:weights={out / 'relational.safetensors'}", tmp_path)
 
     before = load_state(out / STATE)

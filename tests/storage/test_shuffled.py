@@ -43,7 +43,7 @@ def test_pieces_come_row_by_row(tmp_path: Path) -> None:
     assert puzzle.pieces[:, 5, 5, 0].tolist() == [0, 40, 80, 120, 160, 200]
     assert puzzle.piece_px == (10, 10)
     assert puzzle.truth is None
-    assert repr(puzzle) == "Puzzle('p.png', 6 pieces of 10x10 px, 2x3, truth unknown)"
+    assert repr(puzzle) == "Puzzle('p', 6 pieces of 10x10 px, 2x3, truth unknown)"
 
 
 def test_what_is_no_picture_of_pieces_is_said(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class ShuffledSource(PuzzleSource):
     def _puzzle(self) -> Puzzle:
         picture = read_picture(self.path, "RGBA")  # (H, W, 4)
         grid = self._asked_grid or guess_grid(picture, str(self.path))
-        return Puzzle(cut(picture, grid, str(self.path)), grid, puzzle_id=self.path.name)
+        return Puzzle(cut(picture, grid, str(self.path)), grid, puzzle_id=self.path.stem)
 
     def close(self) -> None:
         self.__dict__.pop("_puzzle", None)
