@@ -60,12 +60,10 @@ class Encoded:
         return prior_of(SeamCosts(self.costs.right[box], self.costs.down[box]))
 
     @torch.inference_mode()
-    def relations(
-        self, chosen: Sequence[IntArray], world: World
-    ) -> tuple[Relations, list[FloatArray]]:
-        """In context, for B choices of as many candidates; and their priors."""
+    def relations(self, chosen: IntArray, world: World) -> tuple[Relations, list[FloatArray]]:
+        """In context, for (B, M) B choices of as many candidates; and their priors."""
         priors = [self.prior(indices) for indices in chosen]
-        rows = torch.from_numpy(np.stack(chosen))  # (B, M)
+        rows = torch.from_numpy(chosen)
         in_context, _ = self.network.relate(
             self.tokens[rows], self.sides[rows], torch.from_numpy(np.stack(priors)), world
         )
@@ -73,9 +71,9 @@ class Encoded:
 
     def all_terms(self, complete: bool) -> Terms:
         """Of all turns of all pieces in one context, where nobody knows the grid."""
-        every = np.arange(len(self.tokens))
-        relations, priors = self.relations([every], World(None, complete))
-        flat = torch.zeros(1, len(every), 1)
+        every = np.arange(len(self.tokens))[None]  # (1, T N)
+        relations, priors = self.relations(every, World(None, complete))
+        flat = torch.zeros(1, every.size, 1)
         return terms_of(relations.between_pieces(self.num_turns), flat, priors, closed=False)[0]
 
 
@@ -86,7 +84,7 @@ def open_terms(network: RelationalNet, puzzle: Puzzle) -> tuple[Terms, int]:
     """Terms of upright pieces on a known grid, and how many empty places there may be."""
     encoded = Encoded.of(network, puzzle)
     world = World(puzzle.grid, puzzle.conditions.is_complete)
-    relations, priors = encoded.relations([np.arange(puzzle.num_pieces)], world)
+    relations, priors = encoded.relations(np.arange(puzzle.num_pieces)[None], world)
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
     (terms,) = terms_of(relations, positions, priors, closed=world.closed)
@@ -105,7 +103,7 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     if puzzle.conditions.turned:
         turnings = _turnings(encoded, puzzle, grids, fitted)
     world = World(puzzle.known_grid, puzzle.conditions.is_complete)
-    chosen = encoded.num_turns * np.arange(N) + turnings.turns  # (K, N) candidates
+    chosen: IntArray = encoded.num_turns * np.arange(N) + turnings.turns  # (K, N) candidates
     relations, priors = encoded.relations(chosen, world)
     found = []
     for grid in grids:
@@ -130,7 +128,7 @@ def ways_up(
     turned = replace(puzzle, conditions=Conditions(turned=True), truth=None, true_turns=None)
     encoded = Encoded.of(network, turned)
     upright = encoded.all_terms(complete=True).turn[:, 0]  # (4 N,)
-    chosen = 4 * np.arange(puzzle.num_pieces) + np.arange(4)[:, None]  # (4, N)
+    chosen: IntArray = 4 * np.arange(puzzle.num_pieces) + np.arange(4)[:, None]  # (4, N)
     relations, priors = encoded.relations(chosen, World(puzzle.grid))
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
@@ -198,8 +196,8 @@ def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: F
             key = tuple(((turns - turns[0]) % 4).tolist())
             found[key] = min(cost + doubt, found.get(key, np.inf))
     best_first = sorted(found, key=lambda key: found[key])[:NUM_TURNINGS]
-    turns = [(np.array(key) + turn) % 4 for key in best_first for turn in range(4)]
-    return Turnings(np.stack(turns), terms.turn[:, 0])
+    ways = np.array(best_first)[:, None] + np.arange(4)[:, None]  # (K, 4, N)
+    return Turnings(ways.reshape(-1, N) % 4, terms.turn[:, 0])
 
 
 def _of_candidates(
