@@ -111,6 +111,12 @@ class Grid:
         where[cells.ravel()] = np.arange(self.num_pieces)
         return where[position]
 
+    def shifted_position(self, position: IntArray, down: int, right: int) -> IntArray:
+        """Where positions come to lie when all is moved, round the edges."""
+        row, col = np.divmod(position, self.cols)
+        moved: IntArray = (row + down) % self.rows * self.cols + (col + right) % self.cols
+        return moved
+
     def neighbours(self, direction: Direction) -> IntArray:
         """(E, 2) positions (a, b) such that b lies in ``direction`` of a."""
         return _neighbours(self, direction)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from puzzleflow.core.assignment import invert
-from puzzleflow.core.grid import Grid
+from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.types import FloatArray, IntArray
 
 
@@ -36,6 +37,18 @@ class Posterior:
             self.right_prob[cells[:, :-1], cells[:, 1:]],
             self.down_prob[cells[:-1], cells[1:]],
         )
+
+    def shared_anew(self, layouts: Sequence[IntArray], gained: FloatArray) -> Posterior:
+        """After layouts (N,) of pieces gained or lost so much probability, in sum none."""
+        parts = [part.copy() for part in (self.position_prob, self.right_prob, self.down_prob)]
+        position, right, down = parts
+        for position_of, gain in zip(layouts, gained.tolist(), strict=True):
+            piece_at = invert(np.asarray(position_of))
+            position[piece_at, np.arange(len(piece_at))] += gain
+            for seams, direction in ((right, Direction.RIGHT), (down, Direction.DOWN)):
+                one, other = piece_at[self.grid.neighbours(direction)].T
+                seams[one, other] += gain
+        return Posterior(self.grid, *(np.clip(part, 0.0, 1.0) for part in parts))
 
 
 def most_pieces_right(position_prob: FloatArray) -> IntArray:

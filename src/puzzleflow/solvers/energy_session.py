@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,12 @@ from puzzleflow.search import minimise, most_pieces_right, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.base import allowed_placements
 
+if TYPE_CHECKING:
+    from puzzleflow.solvers.second_look import Looking
+
 DECODINGS = ("layout", "pieces")
+SURE = 0.97  # a layout all of whose pieces are so sure is not looked at again
+LOOKED_AT = 4  # best layouts that are compared in a second look
 EFFORT_AGAIN = 0.5  # of sampling when somebody has pinned a piece and waits for the answer
 
 
@@ -29,10 +35,19 @@ class EnergySession:
 
     decode   "layout": the most probable whole layout (for PA);
              "pieces": the most expected pieces in place (for AA)
+    looking  a second look at whole layouts, taken where the energy leaves doubt
     """
 
-    def __init__(self, energy: Energy, solver: str, decode: str, prepare_s: float) -> None:
+    def __init__(
+        self,
+        energy: Energy,
+        solver: str,
+        decode: str,
+        prepare_s: float,
+        looking: Looking | None = None,
+    ) -> None:
         self.energy = energy
+        self.looking = looking
         self.solver = solver
         self.decode = decode
         self.prepare_s = prepare_s
@@ -50,6 +65,10 @@ class EnergySession:
         layouts = minimise(energy, seed=seed, num_layouts=max(1, num_alternatives))
         effort = 1.0 if energy is self.energy else EFFORT_AGAIN
         belief = posterior(energy, seed=seed, start=layouts[0], effort=effort)
+        if self.looking and belief.confidence(layouts[0].position_of).min() < SURE:
+            wanted = max(LOOKED_AT, num_alternatives)
+            layouts = minimise(energy, seed=seed, num_layouts=wanted)
+            layouts, belief = self.looking.again(energy, layouts, belief)
         best = layouts[0]
         position_of = (
             most_pieces_right(belief.position_prob) if self.decode == "pieces" else best.position_of

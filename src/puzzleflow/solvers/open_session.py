@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import Posterior
+
+if TYPE_CHECKING:
+    from puzzleflow.solvers.second_look import Looking
 
 CLEAR = 12.0  # hypotheses whose best layout costs so much more say nothing
 
@@ -57,8 +61,9 @@ class _Answer:
 class OpenSession:
     """One puzzle of the open world, prepared.
 
-    grid    the grid where it is known: pins are placements on it
-    turned  pieces may be turned, so that answers tell turns
+    grid     the grid where it is known: pins are placements on it
+    turned   pieces may be turned, so that answers tell turns
+    looking  a second look at the best layout of each hypothesis
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class OpenSession:
         grid: Grid | None,
         turned: bool,
         prepare_s: float = 0.0,
+        looking: Looking | None = None,
     ) -> None:
         self.hypotheses = hypotheses
         self.solver = solver
@@ -77,6 +83,7 @@ class OpenSession:
         self.grid = grid
         self.turned = turned
         self.prepare_s = prepare_s
+        self.looking = looking
 
     def solve(
         self,
@@ -136,7 +143,6 @@ class OpenSession:
         num_alternatives: int,
     ) -> Iterator[_Answer]:
         """One answer a hypothesis, but for those that are out of the question."""
-        lowest = np.inf
         kept: list[tuple[Hypothesis, list[Layout], Energy]] = []
         for hypothesis in self.hypotheses:
             energy = self._constrained(hypothesis, pins, forbidden)
@@ -145,7 +151,9 @@ class OpenSession:
             except CannotSolve:
                 continue
             kept.append((hypothesis, found, energy))
-            lowest = min(lowest, (found[0].energy or 0.0) + hypothesis.cost)
+        if self.looking and len(kept) > 1:
+            kept = self._looked_at(self.looking, kept)
+        lowest = min(((f[0].energy or 0.0) + h.cost for h, f, _ in kept), default=0.0)
         for hypothesis, found, energy in kept:
             if (found[0].energy or 0.0) + hypothesis.cost > lowest + CLEAR:
                 continue
@@ -154,6 +162,17 @@ class OpenSession:
                 found = minimise(energy, seed=seed, num_layouts=4 * num_alternatives)
             layouts = list(islice(self._distinct(hypothesis, found), max(1, num_alternatives)))
             yield _Answer(hypothesis, layouts, belief)
+
+    def _looked_at(
+        self, looking: Looking, kept: list[tuple[Hypothesis, list[Layout], Energy]]
+    ) -> list[tuple[Hypothesis, list[Layout], Energy]]:
+        """The hypotheses with what a second look at their best layouts adds to their costs."""
+        layouts = [next(self._distinct(hypothesis, found)) for hypothesis, found, _ in kept]
+        costs = looking.costs(layouts, kept[0][0].grid)
+        return [
+            (replace(hypothesis, cost=hypothesis.cost + cost), found, energy)
+            for (hypothesis, found, energy), cost in zip(kept, costs.tolist(), strict=True)
+        ]
 
     def _distinct(self, hypothesis: Hypothesis, layouts: Sequence[Layout]) -> Iterator[Layout]:
         """Layouts of the pieces alone: which empty place lies where makes no difference."""

@@ -17,9 +17,16 @@ from puzzleflow.models.relational import RelationalConfig, RelationalNet, World
 from puzzleflow.solvers.base import Session
 from puzzleflow.solvers.energy_session import EnergySession, check_decoding
 from puzzleflow.solvers.open_session import OpenSession
-from puzzleflow.solvers.relational_energy import Terms, check_fitted, terms_of, weights_for
+from puzzleflow.solvers.relational_energy import (
+    EnergyWeights,
+    Terms,
+    check_fitted,
+    terms_of,
+    weights_for,
+)
 from puzzleflow.solvers.relational_open import hypotheses
 from puzzleflow.solvers.seam_prior import seam_prior
+from puzzleflow.solvers.second_look import Looking
 
 WEIGHTS = "relational.safetensors"
 
@@ -29,12 +36,17 @@ class RelationalSolver:
 
     weights  a safetensors file, by default the bundled one
     decode   "layout" (for PA) or "pieces" (for AA), see :class:`EnergySession`
+    look     look again at whole layouts where the energy leaves doubt
     """
 
     name = "relational"
 
     def __init__(
-        self, weights: str | Path | None = None, decode: str = "layout", device: str = "cpu"
+        self,
+        weights: str | Path | None = None,
+        decode: str = "layout",
+        device: str = "cpu",
+        look: bool = True,
     ) -> None:
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
         self.network, config = load_network(
@@ -48,13 +60,18 @@ class RelationalSolver:
                 config.get("energy", {})
             )
         self.decode = check_decoding(decode)
+        self.look = look
 
     def prepare(self, puzzle: Puzzle) -> Session:
         """Encode ``puzzle``, of the closed world or the open one."""
         if puzzle.is_closed:
             return self._prepare_closed([puzzle])[0]
         started = time.perf_counter()
-        found = hypotheses(self.network, puzzle, self._weights(puzzle.conditions.is_complete))
+        fitted = self._weights(puzzle.conditions.is_complete)
+        found = hypotheses(self.network, puzzle, fitted)
+        looking = None
+        if puzzle.conditions.turned:
+            looking = self._looking(puzzle, weights_for(found[0].grid, fitted))
         return OpenSession(
             found,
             self.name,
@@ -62,6 +79,7 @@ class RelationalSolver:
             grid=puzzle.known_grid,
             turned=puzzle.conditions.turned,
             prepare_s=time.perf_counter() - started,
+            looking=looking,
         )
 
     def prepare_many(self, puzzles: Sequence[Puzzle]) -> Sequence[Session]:
@@ -77,8 +95,18 @@ class RelationalSolver:
         weights = weights_for(grid, self._weights(complete=True))
         seconds = (time.perf_counter() - started) / len(puzzles)
         return [
-            EnergySession(t.energy(grid, weights), self.name, self.decode, seconds) for t in terms
+            EnergySession(
+                t.energy(grid, weights),
+                self.name,
+                self.decode,
+                seconds,
+                self._looking(puzzle, weights),
+            )
+            for puzzle, t in zip(puzzles, terms, strict=True)
         ]
+
+    def _looking(self, puzzle: Puzzle, weights: EnergyWeights) -> Looking | None:
+        return Looking(puzzle.pieces, weights.look) if self.look else None
 
     def _weights(self, complete: bool) -> dict[str, dict[str, float]]:
         """Weights of the energy by grid."""

@@ -29,13 +29,14 @@ FLOOR = -30.0  # log-probabilities below this say no more
 
 @dataclass(frozen=True)
 class EnergyWeights:
-    """How much each term counts; those after ``colour`` only in the open world.
+    """How much each term counts; those from ``absent`` to ``turn`` only in the open world.
 
     absent  a side beyond which none of the given pieces lies
     gap     every such side, whatever the network says
     stray   the log odds that a piece belongs to another picture
     aside   every piece that is left aside
     turn    how the whole is turned
+    look    what a second look at the whole says, in any world
     """
 
     position: float = 0.3
@@ -47,6 +48,7 @@ class EnergyWeights:
     stray: float = 1.0
     aside: float = 0.0
     turn: float = 0.5
+    look: float = 0.5
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)

@@ -18,7 +18,7 @@ from torch import Tensor
 from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import NotAGrid
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.relational import RelationalNet, Relations, World
@@ -120,21 +120,24 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
 
 def ways_up(
     network: RelationalNet, puzzle: Puzzle, weights: EnergyWeights
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[list[Layout], FloatArray]:
     """An upright puzzle on a square grid, turned as a whole in four ways, the first upright.
 
-    What the best layout costs each time (4,), and what it costs to take it for upright (4,).
+    The best layout of each, and what the network thinks it costs to take it for upright (4,).
     """
     turned = replace(puzzle, conditions=Conditions(turned=True), truth=None, true_turns=None)
     encoded = Encoded.of(network, turned)
     upright = encoded.all_terms(complete=True).turn[:, 0]  # (4 N,)
-    chosen: IntArray = 4 * np.arange(puzzle.num_pieces) + np.arange(4)[:, None]  # (4, N)
+    turns: IntArray = np.repeat(np.arange(4)[:, None], puzzle.num_pieces, axis=1)  # (4, N)
+    chosen = 4 * np.arange(puzzle.num_pieces) + turns
     relations, priors = encoded.relations(chosen, World(puzzle.grid))
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
     energies = [t.energy(puzzle.grid, weights) for t in terms_of(relations, positions, priors)]
-    laid = [minimise(energy)[0].energy or 0.0 for energy in energies]
-    return np.array(laid), upright[chosen].sum(axis=1)
+    layouts = [
+        replace(minimise(energy)[0], turns=way) for energy, way in zip(energies, turns, strict=True)
+    ]
+    return layouts, upright[chosen].sum(axis=1)
 
 
 def possible_grids(puzzle: Puzzle) -> list[Grid]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.rng import child_seed
+from puzzleflow.core.types import FloatArray
 from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.generation.opening import opened
@@ -25,9 +26,11 @@ from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
+from puzzleflow.solvers.energy_session import LOOKED_AT
 from puzzleflow.solvers.relational import relate
 from puzzleflow.solvers.relational_energy import EnergyWeights
 from puzzleflow.solvers.relational_open import open_terms, ways_up
+from puzzleflow.solvers.second_look import Looking, with_shifts
 from puzzleflow.training.calibration import Example, fit_weights
 from puzzleflow.training.state import load_state, under
 
@@ -110,22 +113,49 @@ def open_examples(network: RelationalNet, puzzles: Sequence[Puzzle], seed: int) 
     return examples
 
 
-def fitted_turn(network: RelationalNet, puzzles: Sequence[Puzzle], weights: EnergyWeights) -> float:
-    """How much the network's idea of what is upright counts, by likelihood.
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Layouts of one puzzle, K of them, of which one is right: what each costs, by evidence."""
 
-    Every puzzle is laid in all four ways in which it may be turned as a whole; only the
-    first is upright.
-    """
-    from scipy.optimize import minimize_scalar
+    energy: FloatArray  # (K,)
+    turn: FloatArray  # (K,) the network's idea of what is upright
+    look: FloatArray  # (K,) a second look
+    right: int
 
-    ways = [ways_up(network, puzzle, weights) for puzzle in puzzles]
-    laid, said = (np.stack(part) for part in zip(*ways, strict=True))  # (M, 4) each
 
-    def cost(weight: float) -> float:
-        total = laid + weight * said
-        return float((total[:, 0] + np.logaddexp.reduce(-total, axis=1)).mean())
+def choices(
+    network: RelationalNet, puzzles: Sequence[Puzzle], weights: EnergyWeights
+) -> Iterator[Choice]:
+    """Each puzzle turned as a whole in four ways, and its best layouts and shifts of the best."""
+    for puzzle in puzzles:
+        looking = Looking(puzzle.pieces)
+        ways, said = ways_up(network, puzzle, weights)
+        yield Choice(_energies(ways), said, looking.costs(ways, puzzle.grid), 0)
+        energy = relate(network, [puzzle])[0].energy(puzzle.grid, weights)
+        layouts = with_shifts(energy, minimise(energy, num_layouts=LOOKED_AT))
+        right = [np.array_equal(layout.position_of, puzzle.truth) for layout in layouts]
+        if any(right):
+            seen = looking.costs(layouts, puzzle.grid)
+            yield Choice(_energies(layouts), np.zeros(len(seen)), seen, right.index(True))
 
-    return float(minimize_scalar(cost, bounds=(0.0, 3.0), method="bounded").x)
+
+def _energies(layouts: Sequence[Layout]) -> FloatArray:
+    return np.array([layout.energy or 0.0 for layout in layouts])
+
+
+def fitted_whole(given: Sequence[Choice]) -> tuple[float, float]:
+    """How much ideas of the whole count, by likelihood: what is upright, and a second look."""
+    from scipy.optimize import minimize
+
+    def cost(vector: FloatArray) -> float:
+        total = 0.0
+        for choice in given:
+            costs = choice.energy + vector[0] * choice.turn + vector[1] * choice.look
+            total += float(costs[choice.right] + np.logaddexp.reduce(-costs))
+        return total / len(given)
+
+    found = minimize(cost, x0=np.array([0.2, 0.5]), bounds=[(0.0, 3.0), (0.0, 3.0)])
+    return float(found.x[0]), float(found.x[1])
 
 
 def pack_relational(
@@ -158,10 +188,10 @@ def pack_relational(
             )
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
-        turn = fitted_turn(network, puzzles[:half], closed)
-        weights = replace(weights or closed, turn=turn)
+        turn, look = fitted_whole(list(choices(network, puzzles[:half], closed)))
+        weights = replace(weights or closed, turn=turn, look=look)
         for fitted in energy.values():
-            fitted[str(grid)]["turn"] = turn
+            fitted[str(grid)] |= {"turn": turn, "look": look}
         figures[str(grid)] = solved(network, puzzles[half:], closed)
         report(f"{grid}: {closed} gives {figures[str(grid)]}")
     described = {

@@ -24,6 +24,7 @@ TRAINABLES = Registry(
         "puzlm": "puzzleflow.training.rivals:PuzlmTraining",
         "puzlm+": "puzzleflow.training.rivals:PuzlmPlusTraining",
         "relational": "puzzleflow.training.relational:RelationalTraining",
+        "second-look": "puzzleflow.training.second_look:SecondLookTraining",
         "sd2rl": "puzzleflow.training.rivals:Sd2rlTraining",
     },
 )

@@ -1,0 +1,100 @@
+"""A second look at the whole: how right an assembled picture looks.
+
+Seams say which pieces touch, but hardly where the picture begins or which side is up. A picture
+network that starts from ImageNet looks at the layout as one picture, its gaps filled, and gives
+one number; compared between layouts of the same pieces, the higher one looks more right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from puzzleflow.core.errors import InputError
+from puzzleflow.core.records import from_json
+from puzzleflow.models.lite0 import COARSEST, STAGES, Lite0, imagenet_lite0, read_lite0
+
+CELLS = 4  # rows and columns of what the score sees of the last map
+SIZES_PX = range(4 * COARSEST, 513, COARSEST)
+VOID = 1e-4  # coverage below this tells no colour
+
+
+@dataclass(frozen=True)
+class SecondLookConfig:
+    """Side of the picture that is looked at; saved beside the weights."""
+
+    size_px: int = 128
+    width: int = 64
+
+    def __post_init__(self) -> None:
+        if self.size_px not in SIZES_PX or not 1 <= self.width <= 1024:
+            raise InputError(f"a second look of {self.size_px} px and width {self.width}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> SecondLookConfig:
+        """From JSON, of which a stranger may have written every value."""
+        return from_json(cls, values)
+
+
+class SecondLook(nn.Module):
+    """Layouts drawn as pictures (M, 4, S, S), colour premultiplied → (M,) how right they look."""
+
+    def __init__(self, config: SecondLookConfig | None = None, start: str | None = None) -> None:
+        """``start``: EfficientNet-Lite0 weights, ``imagenet`` as installed or a .pth file."""
+        super().__init__()
+        self.config = config or SecondLookConfig()
+        self.trunk = Lite0()
+        if start is not None:
+            path = imagenet_lite0() if start == "imagenet" else start
+            self.trunk.load_state_dict(read_lite0(path))
+        channels = STAGES[-1][3]
+        self.reduce = nn.Conv2d(channels, self.config.width, 1)
+        self.hidden = nn.Linear(self.config.width * CELLS**2 + channels, 128)
+        self.score = nn.Linear(128, 1)
+
+    def forward(self, drawn: Tensor) -> Tensor:
+        seen = self.trunk(filled(drawn))[-1]  # (M, C, S/16, S/16)
+        coarse = F.adaptive_avg_pool2d(F.relu(self.reduce(seen)), CELLS)  # (M, W, 4, 4)
+        whole = torch.cat([coarse.flatten(1), seen.mean(dim=(2, 3))], dim=1)
+        return self.score(F.relu(self.hidden(whole))).squeeze(1)  # type: ignore[no-any-return]
+
+
+def filled(drawn: Tensor) -> Tensor:
+    """(M, 4, S, S) premultiplied → (M, 3, S, S) whose void has the colours around it.
+
+    Halved again and again, every void is covered at last; then each level fills what the next
+    finer one lacks.
+    """
+    levels = [drawn]
+    while levels[-1].shape[-1] % 2 == 0:
+        levels.append(F.avg_pool2d(levels[-1], 2))
+    mean = levels[-1].mean(dim=(2, 3), keepdim=True)  # (M, 4, 1, 1)
+    colour = mean[:, :3] / mean[:, 3:].clamp_min(VOID)
+    for number, level in reversed(list(enumerate(levels))):
+        colour = F.interpolate(colour, size=level.shape[2:], mode="bilinear")
+        coverage = level[:, 3:]
+        known = level[:, :3] / coverage.clamp_min(VOID)
+        trust = coverage if number == 0 else (4 * coverage).clamp(max=1)
+        colour = trust * known + (1 - trust) * colour
+    return colour
+
+
+def drawn_layouts(pieces: Tensor, position_of: Tensor, shape: tuple[int, int], px: int) -> Tensor:
+    """(N, 4, H, W) premultiplied pieces, (K, N) positions, -1 aside → (K, 4, px, px) layouts."""
+    rows, cols = shape
+    H, W = pieces.shape[2:]
+    K = len(position_of)
+    cells = pieces.new_zeros(K, rows * cols + 1, 4, H, W)  # the last cell: aside
+    place = torch.where(position_of < 0, rows * cols, position_of)
+    cells[torch.arange(K)[:, None], place] = pieces
+    canvas = cells[:, :-1].unflatten(1, shape).permute(0, 3, 1, 4, 2, 5)  # (K, 4, R, H, C, W)
+    canvas = canvas.reshape(K, 4, rows * H, cols * W)
+    shrinks = min(canvas.shape[2:]) >= px
+    return F.interpolate(canvas, size=(px, px), mode="area" if shrinks else "bilinear")

@@ -1,0 +1,94 @@
+"""What a second look at whole layouts adds to the energy, where the energy leaves doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Layout, turned_pieces
+from puzzleflow.core.types import ByteArray, FloatArray
+from puzzleflow.models.checkpoint import bundled_weights, load_network
+from puzzleflow.models.pixels import to_tensor
+from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_layouts
+from puzzleflow.search.energy import Energy
+from puzzleflow.search.posterior import Posterior
+
+WEIGHTS = "second-look.safetensors"
+NUM_SHIFTS = 4  # of the best layout that are compared with it
+PIECE_PX = 64  # of what is drawn: the picture is small
+
+
+class Looking:
+    """The pieces of one puzzle, ready to be drawn in any layout.
+
+    weight  how much a look counts beside the energy
+    """
+
+    def __init__(self, pieces: ByteArray, weight: float = 1.0) -> None:
+        self.pieces = pieces
+        self.weight = weight
+
+    @torch.inference_mode()
+    def costs(self, layouts: Sequence[Layout], grid: Grid) -> FloatArray:
+        """(K,) what it costs to take each layout for the right one."""
+        network = load_second_look()  # when first there is a doubt
+        drawn = []
+        for layout in layouts:
+            upright = self.pieces
+            if layout.turns is not None:
+                upright = turned_pieces(upright, layout.turns)
+            pixels = to_tensor(upright, PIECE_PX)  # (N, 4, px, px)
+            positions = torch.from_numpy(layout.position_of[None].copy())
+            shape = (layout.grid or grid).shape
+            drawn.append(drawn_layouts(pixels, positions, shape, network.config.size_px))
+        cost: FloatArray = -self.weight * network(torch.cat(drawn)).double().numpy()
+        return cost
+
+    def again(
+        self, energy: Energy, layouts: Sequence[Layout], belief: Posterior
+    ) -> tuple[list[Layout], Posterior]:
+        """The best layouts and shifts of the best, in their new order, and what is believed then.
+
+        What these layouts hold of the posterior they share anew; the rest stays.
+        """
+        layouts = with_shifts(energy, layouts)
+        before = np.array([layout.energy or 0.0 for layout in layouts])
+        after = before + self.costs(layouts, energy.grid)
+        old, new = (np.exp(energies.min() - energies) for energies in (before, after))
+        old, new = old / old.sum(), new / new.sum()
+        best = float(belief.confidence(layouts[0].position_of).min())
+        held = min(1.0, best / float(old[0]))  # by these layouts, of the posterior
+        ranked = [
+            replace(layouts[k], energy=float(after[k])) for k in np.argsort(after, kind="stable")
+        ]
+        positions = [layout.position_of for layout in layouts]
+        return ranked, belief.shared_anew(positions, held * (new - old))
+
+
+def with_shifts(energy: Energy, layouts: Sequence[Layout]) -> list[Layout]:
+    """Layouts, and the likeliest of those that are the first one moved round the edges."""
+    grid, first = energy.grid, layouts[0].position_of
+    moved = [
+        energy.layout(grid.shifted_position(first, *divmod(offset, grid.cols)))
+        for offset in range(1, grid.num_pieces)
+    ]
+    known = {tuple(layout.position_of.tolist()) for layout in layouts}
+    new = [layout for layout in moved if tuple(layout.position_of.tolist()) not in known]
+    new = [layout for layout in new if np.isfinite(layout.energy or 0.0)]
+    return [*layouts, *sorted(new, key=lambda layout: layout.energy or 0.0)[:NUM_SHIFTS]]
+
+
+@lru_cache(maxsize=1)
+def load_second_look() -> SecondLook:
+    """The bundled network."""
+    network, _ = load_network(
+        bundled_weights(WEIGHTS),
+        lambda sizes: SecondLook(SecondLookConfig.from_dict(sizes)),
+        "second-look",
+    )
+    return network
