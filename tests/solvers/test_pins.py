@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from puzzleflow import Grid, cut_puzzle, list_samples, load_sample, load_solver
+from puzzleflow import Grid, cut_puzzle, load_sample, load_solver
 from puzzleflow.core.rng import child_rng
+from puzzleflow.samples import list_samples
 
 
 @pytest.mark.slow
 def test_right_pins_never_cost_accuracy() -> None:
     """200 puzzles, 1, 2 and 4 right pins: of the other pieces at least as many lie right."""
     solver = load_solver("relational")
-    samples = list_samples()
+    samples = [sample.name for sample in list_samples()]
     right: dict[int, list[int]] = {1: [], 2: [], 4: []}
     before: dict[int, list[int]] = {1: [], 2: [], 4: []}
     for number in range(200):

@@ -88,7 +88,7 @@ def open_terms(network: RelationalNet, puzzle: Puzzle) -> tuple[Terms, int]:
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
     (terms,) = terms_of(relations, positions, priors, closed=world.closed)
-    return terms, _num_empty(puzzle.grid, puzzle)
+    return replace(terms, turn=np.zeros_like(terms.turn)), _num_empty(puzzle.grid, puzzle)
 
 
 def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[Hypothesis]:
