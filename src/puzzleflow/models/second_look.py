@@ -94,7 +94,7 @@ def drawn_layouts(pieces: Tensor, position_of: Tensor, shape: tuple[int, int], p
     cells = pieces.new_zeros(K, rows * cols + 1, 4, H, W)  # the last cell: aside
     place = torch.where(position_of < 0, rows * cols, position_of)
     cells[torch.arange(K)[:, None], place] = pieces
-    canvas = cells[:, :-1].unflatten(1, shape).permute(0, 3, 1, 4, 2, 5)  # (K, 4, R, H, C, W)
-    canvas = canvas.reshape(K, 4, rows * H, cols * W)
+    canvas = cells[:, :-1].reshape(K, rows, cols, 4, H, W).permute(0, 3, 1, 4, 2, 5)
+    canvas = canvas.reshape(K, 4, rows * H, cols * W)  # from (K, 4, R, H, C, W)
     shrinks = min(canvas.shape[2:]) >= px
     return F.interpolate(canvas, size=(px, px), mode="area" if shrinks else "bilinear")

@@ -129,6 +129,7 @@ def choices(
     """Each puzzle turned as a whole in four ways, and its best layouts and shifts of the best."""
     for puzzle in puzzles:
         looking = Looking(puzzle.pieces)
+        assert puzzle.truth is not None
         ways, said = ways_up(network, puzzle, weights)
         yield Choice(_energies(ways), said, looking.costs(ways, puzzle.grid), 0)
         energy = relate(network, [puzzle])[0].energy(puzzle.grid, weights)

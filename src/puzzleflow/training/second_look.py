@@ -43,9 +43,9 @@ class SecondLookTraining(Trainable):
     keeps_best = False
     bundled = "second-look.safetensors"
 
-    lite0: Annotated[str, "EfficientNet-Lite0 weights to start from: imagenet, or a .pth file."] = (
-        "imagenet"
-    )
+    lite0: Annotated[
+        str, "EfficientNet-Lite0 weights to start from: imagenet, a .pth file, or none."
+    ] = "imagenet"
     frozen_stages: Annotated[
         int, "Leave so many early stages as they are.", Within(0, len(STAGES))
     ] = 3
@@ -62,7 +62,7 @@ class SecondLookTraining(Trainable):
         )
 
     def network(self, config: SecondLookConfig) -> SecondLook:
-        network = SecondLook(config, self.lite0)
+        network = SecondLook(config, None if self.lite0 == "none" else self.lite0)
         network.trunk.freeze(self.frozen_stages)
         return network
 
@@ -86,13 +86,12 @@ class SecondLookTraining(Trainable):
     @torch.no_grad()
     def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
         """Shares of puzzles that look best upright, and best unshifted; the score is their mean."""
-        size_px = network.config.size_px  # type: ignore[union-attr]
+        plain: Any = network
         upright, in_place = [], []
         for batch in batches:
             for pieces, truth in zip(batch.pixels(), batch.position_of, strict=True):
-                layouts = torch.stack(
-                    [truth, *(batch.grid.shifted_position(truth, *s) for s in STEPS)]
-                )
+                layouts = _with_shifts(truth, batch.grid, STEPS)
+                size_px = plain.config.size_px
                 drawn = drawn_layouts(pieces, layouts, batch.grid.shape, size_px)  # (5, 4, S, S)
                 scores = network(torch.cat([drawn, _turned(drawn[:1])]))
                 in_place.append(bool(scores[:5].argmax() == 0))
@@ -112,9 +111,7 @@ def compared(
     swapped = truth.clone()
     one, other = rng.choice(len(truth), 2, replace=False)
     swapped[one], swapped[other] = truth[other], truth[one]
-    layouts = torch.stack(
-        [truth, *(grid.shifted_position(truth, *shift) for shift in shifts), swapped]
-    )
+    layouts = torch.cat([_with_shifts(truth, grid, shifts), swapped[None]])
     drawn = drawn_layouts(pieces, layouts, grid.shape, size_px)
     return torch.cat([drawn[:1], _turned(drawn[:1]), drawn[1:]])
 
@@ -122,3 +119,9 @@ def compared(
 def _turned(drawn: Tensor) -> Tensor:
     """(1, 4, S, S) → (3, 4, S, S): turned once, twice, three times."""
     return torch.cat([drawn.rot90(turn, (2, 3)) for turn in (1, 2, 3)])
+
+
+def _with_shifts(truth: Tensor, grid: Grid, shifts: Sequence[tuple[int, int]]) -> Tensor:
+    """(1 + S, N): the truth, and moved round the edges by so many rows and columns."""
+    moved = [torch.from_numpy(grid.shifted_position(truth.numpy(), *shift)) for shift in shifts]
+    return torch.stack([truth, *moved])
