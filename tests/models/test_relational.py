@@ -42,7 +42,6 @@ def test_every_grid_gets_relations_of_its_size(network: RelationalNet, text: str
         assert relations.absent.shape == relations.frame.shape == (2, N, 4)
         assert relations.side_logits(Direction.UP).shape == (2, N, N + 2)
         assert relations.stray.shape == (2, N)
-        assert relations.turn.shape == (2, N, 4)
     assert network.positions(in_context, grid).shape == (2, N, N)
     assert network.positions(in_context, Grid(4, 5)).shape == (2, N, 20)
 
@@ -76,7 +75,7 @@ def test_shuffling_the_pieces_shuffles_the_relations(network: RelationalNet) -> 
         )
     torch.testing.assert_close(mixed.right, plain.right[:, order][:, :, order])
     torch.testing.assert_close(mixed.down, plain.down[:, order][:, :, order])
-    for name in ("absent", "frame", "place", "stray", "turn"):
+    for name in ("absent", "frame", "place", "stray"):
         torch.testing.assert_close(getattr(mixed, name), getattr(plain, name)[:, order])
 
 

@@ -20,7 +20,7 @@ def related(
     B, N = right.shape[:2]
     absent = torch.full((B, N, 4), float("-inf")) if absent is None else absent
     nothing = torch.zeros(B, N, 4)
-    return Relations(right, down, absent, frame, nothing, torch.zeros(B, N), nothing)
+    return Relations(right, down, absent, frame, nothing, torch.zeros(B, N))
 
 
 def planted(truth: list[int], grid: Grid, strength: float) -> tuple[Relations, torch.Tensor]:

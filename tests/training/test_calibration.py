@@ -20,7 +20,6 @@ def random_terms(rng: np.random.Generator) -> Terms:
         colour_down=rng.gamma(1.0, 2.0, (N, N)),
         absent=rng.gamma(1.0, 1.0, (N, 4)),
         stray=rng.normal(size=N),
-        turn=rng.gamma(1.0, 1.0, (N, 4)),
     )
 
 

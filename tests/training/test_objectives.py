@@ -36,7 +36,7 @@ def test_true_relations_cost_nothing_and_wrong_ones_do() -> None:
     for direction in Direction:
         none[0, torch.from_numpy(grid.on_frame(direction).copy()), direction] = 50.0
     nothing = torch.zeros(1, 4, 4)
-    relations = Relations(right, down, nothing, none, nothing, torch.zeros(1, 4), nothing)
+    relations = Relations(right, down, nothing, none, nothing, torch.zeros(1, 4))
     assert side_loss(relations, truth, grid) < 1e-6
     assert side_loss(relations, torch.tensor([[1, 0, 2, 3]]), grid) > 10
 
@@ -90,29 +90,28 @@ def test_in_all_turns_neighbours_are_turned_alike() -> None:
 def test_turns_of_one_piece_never_touch() -> None:
     nothing = torch.zeros(1, 8, 8)
     relations = Relations(
-        nothing, nothing, *(nothing[:, :, :4],) * 3, nothing[:, :, 0], nothing[:, :, :4]
+        nothing, nothing, *(nothing[:, :, :4],) * 3, nothing[:, :, 0]
     ).between_pieces(4)
     assert torch.isinf(relations.right[0, :4, :4]).all()
     assert torch.isfinite(relations.down[0, :4, 4:]).all()
 
 
-def test_strangers_and_turned_puzzles_have_losses_of_their_own() -> None:
+def test_strangers_have_a_loss_of_their_own_and_only_upright_pieces_a_position() -> None:
     B, N, grid = 2, 4, Grid(1, 1)
     zeros, places = torch.zeros(B, N, N), torch.zeros(B, N, 1)
     stray = torch.tensor([[9.0] * 4, [-9.0] * 4])
-    turn = 30 * torch.eye(4).expand(B, 4, 4)
-    relations = Relations(zeros, zeros, zeros, zeros, zeros, stray, turn)
+    relations = Relations(zeros, zeros, zeros, zeros, zeros, stray)
     truth = torch.tensor([[-1] * 4, [0] * 4])  # a stranger in all turns; a piece in all turns
 
-    def terms(turn: torch.Tensor, stray: torch.Tensor) -> dict[str, torch.Tensor]:
-        said = replace(relations, turn=turn, stray=stray)
+    def terms(stray: torch.Tensor, places: torch.Tensor) -> dict[str, torch.Tensor]:
+        said = replace(relations, stray=stray)
         return relational_loss(said, said, places, truth, grid, closed=False, num_turns=4)
 
-    assert terms(turn, stray)["stray"] < 1e-3
-    assert terms(turn, stray)["turn"] < 1e-6
-    assert terms(turn.flip(1), stray.flip(0))["stray"] > 1
-    assert terms(turn.flip(1), stray.flip(0))["turn"] > 10
-    told = terms(turn * torch.tensor([-1.0, 1.0])[:, None, None], stray)
-    assert told["turn"] < 1e-6  # how a stranger is turned is not asked
+    assert terms(stray, places)["stray"] < 1e-3
+    assert terms(stray.flip(0), places)["stray"] > 1
+    upright, upside_down = places.clone(), places.clone()
+    upright[1, 0], upside_down[1, 2] = 30.0, 30.0
+    assert terms(stray, upright)["position"] < 1e-6
+    assert terms(stray, upside_down)["position"] > 10
     plain = relational_loss(relations, relations, zeros, truth.clamp_min(0), Grid(2, 2))
     assert set(plain) == {"loss", "side", "pair", "position"}

@@ -64,7 +64,6 @@ class Relations:
     frame     (B, N, 4) side d of piece i lies on the frame of the picture
     place     (B, N, D) to be compared with cells: where piece i belongs, on any grid
     stray     (B, N)    piece i belongs to another picture
-    turn      (B, N, 4) by how many quarter turns, against the clock, piece i is turned
     """
 
     right: Tensor
@@ -73,7 +72,6 @@ class Relations:
     frame: Tensor
     place: Tensor
     stray: Tensor
-    turn: Tensor
 
     def between_pieces(self, num_turns: int) -> Relations:
         """Relations in which the turns of one piece, given one after the other, never touch."""
@@ -186,7 +184,6 @@ class RelationalNet(PieceTokens):
         self.seam_query = nn.ModuleList(nn.Linear(2 * dim, dim) for _ in Direction)
         self.ends_head = nn.Linear(2 * dim, 2)
         self.stray_head = nn.Linear(dim, 1)
-        self.turn_head = nn.Linear(TOKENS * dim, 4)
         self.position_query = nn.Linear(TOKENS * dim, dim)
         self.cells = CellEmbedding(dim)
 
@@ -224,7 +221,6 @@ class RelationalNet(PieceTokens):
         rest = {
             "place": by_dim * self.position_query(whole),
             "stray": self.stray_head(hidden[:, :, 0]).squeeze(-1),
-            "turn": self.turn_head(whole),
         }
         ends = self.ends_head(with_piece)  # (B, N, 4, 2)
         in_context = Relations(

@@ -29,13 +29,12 @@ FLOOR = -30.0  # log-probabilities below this say no more
 
 @dataclass(frozen=True)
 class EnergyWeights:
-    """How much each term counts; those from ``absent`` to ``turn`` only in the open world.
+    """How much each term counts; those from ``absent`` to ``aside`` only in the open world.
 
     absent  a side beyond which none of the given pieces lies
     gap     every such side, whatever the network says
     stray   the log odds that a piece belongs to another picture
     aside   every piece that is left aside
-    turn    how the whole is turned
     look    what a second look at the whole says, in any world
     """
 
@@ -47,7 +46,6 @@ class EnergyWeights:
     gap: float = 1.0
     stray: float = 1.0
     aside: float = 0.0
-    turn: float = 0.5
     look: float = 0.5
 
     def to_dict(self) -> dict[str, float]:
@@ -124,7 +122,6 @@ class Terms:
     colour_down: FloatArray  # (N, N)
     absent: FloatArray  # (N, 4) beyond the side lies none of the given pieces
     stray: FloatArray  # (N,) log odds that the piece belongs to another picture
-    turn: FloatArray  # (N, 4) that the whole is turned by so many quarter turns
 
     def parts(self, grid: Grid, num_empty: int | None = None) -> Parts:
         """The parts of the energy on ``grid``.
@@ -157,7 +154,6 @@ class Terms:
         unary[where["gap"], :N] = -4.0
         unary[where["stray"], :N] = self.stray[:, None]
         unary[where["aside"], :N] = -1.0
-        unary[where["turn"], :N] = self.turn[:, :1]
         return Parts(grid, unary, right, down)
 
     def energy(self, grid: Grid, weights: EnergyWeights, num_empty: int | None = None) -> Energy:
@@ -187,12 +183,11 @@ def terms_of(
     )  # (B, N, 4)
     places = _balanced(positions) if closed else positions.log_softmax(dim=2)
     position = -places.clamp_min(FLOOR)
-    turn = -relations.turn.log_softmax(dim=2).clamp_min(FLOOR)
     return [
         Terms(
             *(np.asarray(t[b].double()) for t in (position, right, down, border)),
             *-prior[..., :2].sum(axis=-1, dtype=np.float64),
-            *(np.asarray(t[b].double()) for t in (absent, relations.stray, turn)),
+            *(np.asarray(t[b].double()) for t in (absent, relations.stray)),
         )
         for b, prior in enumerate(priors)
     ]

@@ -88,7 +88,7 @@ def open_terms(network: RelationalNet, puzzle: Puzzle) -> tuple[Terms, int]:
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
     (terms,) = terms_of(relations, positions, priors, closed=world.closed)
-    return replace(terms, turn=np.zeros_like(terms.turn)), _num_empty(puzzle.grid, puzzle)
+    return terms, _num_empty(puzzle.grid, puzzle)
 
 
 def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[Hypothesis]:
@@ -99,11 +99,11 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     encoded = Encoded.of(network, puzzle)
     grids = possible_grids(puzzle)
     N = puzzle.num_pieces
-    turnings = Turnings(np.zeros((1, N), dtype=np.int64), np.zeros(N))
+    turnings: IntArray = np.zeros((1, N), dtype=np.int64)
     if puzzle.conditions.turned:
         turnings = _turnings(encoded, puzzle, grids, fitted)
     world = World(puzzle.known_grid, puzzle.conditions.is_complete)
-    chosen: IntArray = encoded.num_turns * np.arange(N) + turnings.turns  # (K, N) candidates
+    chosen: IntArray = encoded.num_turns * np.arange(N) + turnings  # (K, N) candidates
     relations, priors = encoded.relations(chosen, world)
     found = []
     for grid in grids:
@@ -111,33 +111,25 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
             positions = network.positions(relations, grid)
         closed = puzzle.conditions.is_complete
         all_terms = terms_of(relations, positions, priors, closed=closed)
-        for turns, candidates, terms in zip(turnings.turns, chosen, all_terms, strict=True):
-            terms = replace(terms, turn=turnings.upright[candidates, None])
+        for turns, terms in zip(turnings, all_terms, strict=True):
             energy = _energy(terms, grid, weights_for(grid, fitted), puzzle)
             found.append(Hypothesis(grid, turns, energy, _cost(grid, puzzle)))
     return found
 
 
-def ways_up(
-    network: RelationalNet, puzzle: Puzzle, weights: EnergyWeights
-) -> tuple[list[Layout], FloatArray]:
-    """An upright puzzle on a square grid, turned as a whole in four ways, the first upright.
-
-    The best layout of each, and what the network thinks it costs to take it for upright (4,).
-    """
+def ways_up(network: RelationalNet, puzzle: Puzzle, weights: EnergyWeights) -> list[Layout]:
+    """The best layout of an upright puzzle on a square grid, turned as a whole in four ways."""
     turned = replace(puzzle, conditions=Conditions(turned=True), truth=None, true_turns=None)
     encoded = Encoded.of(network, turned)
-    upright = encoded.all_terms(complete=True).turn[:, 0]  # (4 N,)
     turns: IntArray = np.repeat(np.arange(4)[:, None], puzzle.num_pieces, axis=1)  # (4, N)
-    chosen = 4 * np.arange(puzzle.num_pieces) + turns
+    chosen: IntArray = 4 * np.arange(puzzle.num_pieces) + turns
     relations, priors = encoded.relations(chosen, World(puzzle.grid))
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
     energies = [t.energy(puzzle.grid, weights) for t in terms_of(relations, positions, priors)]
-    layouts = [
+    return [
         replace(minimise(energy)[0], turns=way) for energy, way in zip(energies, turns, strict=True)
     ]
-    return layouts, upright[chosen].sum(axis=1)
 
 
 def possible_grids(puzzle: Puzzle) -> list[Grid]:
@@ -167,25 +159,15 @@ def _num_empty(grid: Grid, puzzle: Puzzle) -> int:
 
 def _energy(terms: Terms, grid: Grid, weights: EnergyWeights, puzzle: Puzzle) -> Energy:
     if puzzle.conditions.is_complete:
-        energy = terms.energy(grid, weights)
-        return energy.changed(energy.unary + weights.turn * terms.turn[:, :1])
+        return terms.energy(grid, weights)
     return terms.energy(grid, weights, _num_empty(grid, puzzle))
 
 
-@dataclass(frozen=True, eq=False)
-class Turnings:
-    """Ways in which turned pieces may lie to each other, the likeliest first.
+def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted) -> IntArray:
+    """(K, N) likely turns of all pieces, each way turned as a whole in four ways.
 
-    turns    (K, N) of all pieces, each way turned as a whole in four ways, one after the other
-    upright  (4 N,) what it costs to take a candidate for upright
+    All turns of all pieces are related in one context and laid as candidates of one puzzle.
     """
-
-    turns: IntArray
-    upright: FloatArray
-
-
-def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted) -> Turnings:
-    """All turns of all pieces related in one context and laid as candidates of one puzzle."""
     T, N = encoded.num_turns, puzzle.num_pieces
     terms = encoded.all_terms(puzzle.conditions.is_complete)
     found: dict[tuple[int, ...], float] = {}
@@ -200,7 +182,7 @@ def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: F
             found[key] = min(cost + doubt, found.get(key, np.inf))
     best_first = sorted(found, key=lambda key: found[key])[:NUM_TURNINGS]
     ways = np.array(best_first)[:, None] + np.arange(4)[:, None]  # (K, 4, N)
-    return Turnings(ways.reshape(-1, N) % 4, terms.turn[:, 0])
+    return ways.reshape(-1, N) % 4
 
 
 def _of_candidates(

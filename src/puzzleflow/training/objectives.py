@@ -91,12 +91,10 @@ def relational_loss(
     if num_turns > 1:
         turn = torch.arange(position_of.shape[1], device=position_of.device) % num_turns  # (T N,)
         asked = torch.where(turn == 0, position_of, -1)
-        puzzle, candidate = (position_of >= 0).nonzero(as_tuple=True)
-        terms["turn"] = F.cross_entropy(in_context.turn[puzzle, candidate], turn[candidate])
     terms["position"] = position_loss(positions, asked)
     if not closed:
         foreign = (position_of < 0).float()
         terms["stray"] = F.binary_cross_entropy_with_logits(in_context.stray, foreign)
-    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4, "turn": 0.3}
+    weights = {"side": 1.0, "pair": 0.4, "position": 0.4, "stray": 0.4}
     loss = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
     return {"loss": loss, **terms}

@@ -118,7 +118,6 @@ class Choice:
     """Layouts of one puzzle, K of them, of which one is right: what each costs, by evidence."""
 
     energy: FloatArray  # (K,)
-    turn: FloatArray  # (K,) the network's idea of what is upright
     look: FloatArray  # (K,) a second look
     right: int
 
@@ -130,33 +129,33 @@ def choices(
     for puzzle in puzzles:
         looking = Looking(puzzle.pieces)
         assert puzzle.truth is not None
-        ways, said = ways_up(network, puzzle, weights)
-        yield Choice(_energies(ways), said, looking.costs(ways, puzzle.grid), 0)
+        ways = ways_up(network, puzzle, weights)
+        yield Choice(_energies(ways), looking.costs(ways, puzzle.grid), 0)
         energy = relate(network, [puzzle])[0].energy(puzzle.grid, weights)
         layouts = with_shifts(energy, minimise(energy, num_layouts=LOOKED_AT))
         right = [np.array_equal(layout.position_of, puzzle.truth) for layout in layouts]
         if any(right):
             seen = looking.costs(layouts, puzzle.grid)
-            yield Choice(_energies(layouts), np.zeros(len(seen)), seen, right.index(True))
+            yield Choice(_energies(layouts), seen, right.index(True))
 
 
 def _energies(layouts: Sequence[Layout]) -> FloatArray:
     return np.array([layout.energy or 0.0 for layout in layouts])
 
 
-def fitted_whole(given: Sequence[Choice]) -> tuple[float, float]:
-    """How much ideas of the whole count, by likelihood: what is upright, and a second look."""
-    from scipy.optimize import minimize
+def fitted_look(given: Sequence[Choice]) -> float:
+    """How much a second look counts beside the energy, by likelihood."""
+    from scipy.optimize import minimize_scalar
 
-    def cost(vector: FloatArray) -> float:
-        total = 0.0
-        for choice in given:
-            costs = choice.energy + vector[0] * choice.turn + vector[1] * choice.look
-            total += float(costs[choice.right] + np.logaddexp.reduce(-costs))
-        return total / len(given)
+    def cost(weight: float) -> float:
+        total = [choice.energy + weight * choice.look for choice in given]
+        surprise = [
+            costs[choice.right] + np.logaddexp.reduce(-costs)
+            for choice, costs in zip(given, total, strict=True)
+        ]
+        return float(np.mean(surprise))
 
-    found = minimize(cost, x0=np.array([0.2, 0.5]), bounds=[(0.0, 3.0), (0.0, 3.0)])
-    return float(found.x[0]), float(found.x[1])
+    return float(minimize_scalar(cost, bounds=(0.0, 3.0), method="bounded").x)
 
 
 def pack_relational(
@@ -189,10 +188,10 @@ def pack_relational(
             )
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
-        turn, look = fitted_whole(list(choices(network, puzzles[:half], closed)))
-        weights = replace(weights or closed, turn=turn, look=look)
+        look = fitted_look(list(choices(network, puzzles[:half], closed)))
+        weights = replace(weights or closed, look=look)
         for fitted in energy.values():
-            fitted[str(grid)] |= {"turn": turn, "look": look}
+            fitted[str(grid)]["look"] = look
         figures[str(grid)] = solved(network, puzzles[half:], closed)
         report(f"{grid}: {closed} gives {figures[str(grid)]}")
     described = {
