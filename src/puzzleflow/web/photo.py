@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # scipy and scikit-image are loaded with the first photograph
 
 Box = tuple[int, int, int, int]
 Report = Callable[[str, float | None], None]
-WORK_PIXELS = 1_000_000  # fragments are looked for, and corrected, at this size
+WORK_PIXELS = 700_000  # fragments are looked for, and corrected, at this size
 
 
 @dataclass(frozen=True, eq=False)
