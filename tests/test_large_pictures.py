@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from puzzleflow.core.errors import FormatError
-from puzzleflow.pictures import has_heic, read_picture
+from puzzleflow.pictures import MAX_PIXELS, has_heic, read_picture
 from puzzleflow.samples import load_sample
 
 
@@ -66,3 +66,8 @@ def test_heic_is_read(tmp_path: Path) -> None:
     read = read_picture(tmp_path / "photo.heic")
     assert read.shape == picture.shape
     assert np.abs(read.astype(int) - picture).mean() < 8
+
+
+def test_the_library_does_not_refuse_what_we_allow() -> None:
+    assert Image.MAX_IMAGE_PIXELS is not None
+    assert Image.MAX_IMAGE_PIXELS >= MAX_PIXELS

@@ -19,6 +19,7 @@ from puzzleflow.core.types import ByteArray
 from puzzleflow.files import WatchedReader, atomic_path, open_regular, plain_text, write_bytes
 
 MAX_PIXELS = 200_000_000  # larger pictures are refused before they are decoded
+Image.MAX_IMAGE_PIXELS = MAX_PIXELS  # the library's own limit is lower
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}  # a pixel; else 4
 _DECODER_BYTES = 6  # a pixel, which a progressive JPEG takes while it is decoded
