@@ -21,17 +21,14 @@ from puzzleflow.web.limits import Limits
 from puzzleflow.web.photo import Photo
 from puzzleflow.web.pieces import Piece, plain_names
 from puzzleflow.web.saved import (
-    KEPT_ANSWERS,
     SavedNote,
     SavedPhoto,
     SavedWorkbench,
     load_history,
     load_sheet,
     load_tables,
-    save_history,
-    save_sheet,
-    save_tables,
 )
+from puzzleflow.web.saving import KEPT_ANSWERS, save_history, save_sheet, save_tables
 from puzzleflow.web.stock import Stock
 from puzzleflow.web.workbench import Workbench
 
