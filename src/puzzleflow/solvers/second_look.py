@@ -18,7 +18,7 @@ from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_la
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import Posterior
 
-WEIGHTS = "second-look.safetensors"
+WEIGHTS = "second_look.safetensors"
 NUM_SHIFTS = 4  # of the best layout that are compared with it
 PIECE_PX = 64  # of what is drawn: the picture is small
 

@@ -41,7 +41,7 @@ class SecondLookTraining(Trainable):
         ema_decay=0.995, validate_every=500,
     )  # fmt: skip
     keeps_best = False
-    bundled = "second-look.safetensors"
+    bundled = "second_look.safetensors"
 
     lite0: Annotated[
         str, "EfficientNet-Lite0 weights to start from: imagenet, a .pth file, or none."
