@@ -28,7 +28,7 @@ from puzzleflow.search.posterior import Posterior
 if TYPE_CHECKING:
     from puzzleflow.solvers.second_look import Looking
 
-CLEAR = 12.0  # hypotheses whose best layout costs so much more say nothing
+CLEAR = 5.0  # hypotheses whose best layout costs so much more share less than a hundredth
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +153,11 @@ class OpenSession:
             kept.append((hypothesis, found, energy))
         if self.looking and len(kept) > 1:
             kept = self._looked_at(self.looking, kept)
-        lowest = min(((f[0].energy or 0.0) + h.cost for h, f, _ in kept), default=0.0)
+        costs = [(found[0].energy or 0.0) + hypothesis.cost for hypothesis, found, _ in kept]
+        kept = [one for one, cost in zip(kept, costs, strict=True) if cost <= min(costs) + CLEAR]
+        effort = min(1.0, 2 / max(1, len(kept)))  # of sampling: many share what one would have
         for hypothesis, found, energy in kept:
-            if (found[0].energy or 0.0) + hypothesis.cost > lowest + CLEAR:
-                continue
-            belief = posterior(energy, seed=seed, start=found[0])
+            belief = posterior(energy, seed=seed, start=found[0], effort=effort)
             if num_alternatives > 1:
                 found = minimise(energy, seed=seed, num_layouts=4 * num_alternatives)
             layouts = list(islice(self._distinct(hypothesis, found), max(1, num_alternatives)))
