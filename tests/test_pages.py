@@ -40,4 +40,4 @@ def test_every_page_is_built_on_the_base() -> None:
         if entry.name not in ("base.html", "macros.html"):
             assert entry.read_text(encoding="utf-8").startswith('{% extends "base.html" %}')
         assert "http" not in entry.read_text(encoding="utf-8"), "nothing from elsewhere"
-    assert len(pages) == 4
+    assert len(pages) > 3

@@ -96,6 +96,7 @@ def test_a_gpu_trains_in_half_precision(
 ) -> None:
     given: dict[str, Any] = {}
     monkeypatch.setattr("torch.cuda.is_available", lambda: has_gpu)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: int(has_gpu))
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
     monkeypatch.setattr("lightning_fabric.Fabric", lambda **options: given.update(options))
     fabric_for(asked)

@@ -189,7 +189,7 @@ def test_damaged_rows(recipe_set: Path, line: str, message: str) -> None:
     ("changes", "message"),
     [
         ({"erosion": "rust"}, "erosion or piece_px: unknown erosion 'rust'"),
-        ({"erosion": "fixed:" + "9" * 5000}, "erosion or piece_px: Exceeds the limit"),
+        ({"erosion": "fixed:" + "9" * 5000}, "erosion or piece_px: erosion 'fixed': px=9999"),
         ({"erosion": "outlines:/nowhere"}, "erosion or piece_px: /nowhere: no such folder"),
         ({"piece_px": 1, "erosion": "fixed:2", "erosion_fingerprint": ""}, "leaves nothing of 1x1"),
         ({"pictures": "x" * 5000}, "its pictures are not at"),

@@ -44,8 +44,9 @@ def train(fabric, pictures, folder):
     cutting = StreamConfig(piece_px=32, pieces_per_batch=32, grids={"2x2": 1.0})
     stream = PuzzleStream(bank, MaskBank([(1.0, discs)]), cutting, seed=0)
     settings = LoopSettings(steps=3, warmup=0.3, learning_rate=1e-2, log_every=1)
-    trainer = trainer_of(FlowTraining(), config, settings, folder, fabric=fabric)
-    trainer.fit(batches_of(stream, FlowTraining(), config, settings))
+    training = FlowTraining(vit="none", states=1, neighbours=0.0)
+    trainer = trainer_of(training, config, settings, folder, fabric=fabric)
+    trainer.fit(batches_of(stream, training, config, settings))
 
 
 if __name__ == "__main__":

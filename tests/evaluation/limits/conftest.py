@@ -23,7 +23,8 @@ class SureSolver:
     name = "sure"
 
     def __init__(self, *, confidence: float = 0.5, order: str = "kept") -> None:
-        self.confidence, self.order = confidence, order
+        self.confidence = np.nan if order == "unsure" else confidence
+        self.order = order
 
     def prepare(self, puzzle: Puzzle) -> Any:
         return SureSession(puzzle, self)

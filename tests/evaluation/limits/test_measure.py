@@ -110,10 +110,10 @@ def test_puzzles_of_one_picture_are_one_cluster() -> None:
     assert width([str(index % 2) for index in range(20)]) > 1.5 * apart
 
 
-@pytest.mark.parametrize("claim", ["1.5", "NaN", "-1"])
+@pytest.mark.parametrize("claim", ["confidence=1.5", "order=unsure", "confidence=-1"])
 def test_a_confidence_that_is_none_is_not_judged(
     make_folder: MakeFolder, tmp_path: Path, claim: str
 ) -> None:
-    report = measure(make_folder(prints=3), tmp_path / "work", f"sure:confidence={claim}")
+    report = measure(make_folder(prints=3), tmp_path / "work", f"sure:{claim}")
     assert report.rows
     assert not any(row.calibrations for row in report.rows)
