@@ -34,6 +34,7 @@ def figures(out: Path) -> dict[str, dict[str, Any]]:
     return {entry["variant"]: entry for entry in stored["variants"]}
 
 
+@pytest.mark.slow
 def test_the_whole_table_and_nothing_trained_twice(
     pictures: Path, discs: Path, tmp_path: Path, counted: list[int]
 ) -> None:
