@@ -134,3 +134,17 @@ def test_killed_and_resumed(data: Path, tmp_path: Path) -> None:
     assert journal.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
     invoke(data, "--solvers", "random", "--out", tmp_path / "through")
     assert layouts(out) == layouts(tmp_path / "through")
+
+
+def test_an_error_does_not_stand_on_the_last_line_of_the_table(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise InputError("no space left")
+
+    monkeypatch.setattr("puzzleflow.evaluation.runner.Bench.stream", full)
+    words = ["bench", str(data), "--solvers", "random", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(build_app(), words)
+    assert isinstance(result.exception, InputError)
+    assert "so far" in result.output
+    assert result.output.endswith("\n")

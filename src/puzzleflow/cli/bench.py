@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,15 +79,18 @@ def bench(
         for label, changed in run.outdated().items():
             console.print(f"{label} runs again: its {changed} changed", soft_wrap=True)
         standings = Standings([spec.label for spec in specs], run.truths)
-        with Live(_table(standings.rows()), console=console, refresh_per_second=4) as live:
+        with ExitStack() as shown:
+            if not console.is_terminal:
+                shown.callback(console.line)  # the table ends without one, also after an error
+            live = shown.enter_context(
+                Live(_table(standings.rows()), console=console, refresh_per_second=4)
+            )
             for spec, record in run.stream(num_workers=workers, fresh=fresh):
                 standings.add(spec.label, record)
                 live.update(_table(standings.rows()))
             live.update(_table(standings.rows(), "result"))
         report = make_report(run, run.results(), num_workers=workers)
         written = write_report(run, report)
-    if not console.is_terminal:
-        console.line()  # the table ended without one
     for line in (failed := failure_lines(report.results)):
         typer.echo(f"warning: {line}", err=True)
     console.print(f"wrote {written[0]} and {len(written) - 1} more files", soft_wrap=True)
