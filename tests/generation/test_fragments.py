@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 import torch
@@ -107,3 +109,9 @@ def test_no_seeds_give_no_masks() -> None:
     assert VAEFragments().masks([]).shape == (0, 128, 128)
     with pytest.raises(InputError, match="0 masks"):
         next(sample_masks("vae", 0, 0))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("gap", 0xDB96CD96), ("outline", 0x320C952D)])
+def test_recipes_of_earlier_versions_give_the_same_masks(name: str, expected: int) -> None:
+    """Numbers of 2026-11-17, before the loops were compiled."""
+    assert zlib.crc32(np.packbits(fragment_generator(name).masks(range(24))).data) == expected

@@ -16,7 +16,9 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.geometry import outline, resample
 from puzzleflow.generation.masks import fill_holes, largest_component
+from puzzleflow.generation.tracing import is_whole
 from puzzleflow.masks import MASK_PX, bounding_box
+from puzzleflow.search.compiling import compiled
 
 Curve = NDArray[np.float64]  # (2, POINTS)
 
@@ -62,7 +64,8 @@ def framed_mask(curve: Curve, height_px: float, width_px: float) -> BoolArray:
     """(128, 128) bool: the curve filled, its box stretched to this size about the middle."""
     points = _points(curve)
     rows, cols = _stretch(points.imag, height_px), _stretch(points.real, width_px)
-    return largest_component(fill_holes(fill_polygon(rows, cols, MASK_PX)))
+    mask = fill_polygon(rows, cols, MASK_PX)
+    return mask if is_whole(mask) else largest_component(fill_holes(mask))
 
 
 def _points(curve: Curve) -> NDArray[np.complex128]:
@@ -81,26 +84,30 @@ def _stretch(values: NDArray[np.float64], side_px: float) -> NDArray[np.float64]
     return stretched
 
 
+@compiled
 def fill_polygon(rows: NDArray[np.float64], cols: NDArray[np.float64], side_px: int) -> BoolArray:
     """(side_px, side_px) bool: pixels whose centre an even-odd polygon holds.
 
     Each edge marks, in every pixel row it crosses, the column where it does;
     counting the marks from the left says what lies inside.
     """
-    next_rows, next_cols = np.roll(rows, -1), np.roll(cols, -1)
-    falls = next_rows < rows
-    top, bottom = np.where(falls, next_rows, rows), np.where(falls, rows, next_rows)
-    start, end = np.where(falls, next_cols, cols), np.where(falls, cols, next_cols)
-    first = np.clip(np.ceil(top), 0, side_px).astype(np.int64)
-    count = np.clip(np.ceil(bottom), 0, side_px).astype(np.int64) - first
-    edge = np.repeat(np.arange(len(rows)), count)
-    row = np.arange(len(edge)) - np.repeat(np.cumsum(count) - count, count) + first[edge]
-    share = (row - top[edge]) / (bottom[edge] - top[edge])
-    col = np.ceil(start[edge] + share * (end[edge] - start[edge]))
-    col = np.clip(col, 0, side_px).astype(np.int64)
-    marks = np.bincount(row * (side_px + 1) + col, minlength=side_px * (side_px + 1))
-    inside = np.cumsum(marks.reshape(side_px, side_px + 1), axis=1)[:, :side_px] & 1
-    return inside.astype(bool)
+    marks = np.zeros((side_px, side_px + 1), np.uint8)
+    for index in range(len(rows)):
+        top, start, bottom, end = rows[index - 1], cols[index - 1], rows[index], cols[index]
+        if bottom < top:
+            top, start, bottom, end = bottom, end, top, start
+        first = int(min(max(np.ceil(top), 0), side_px))
+        for row in range(first, int(min(max(np.ceil(bottom), 0), side_px))):
+            share = (row - top) / (bottom - top)
+            col = np.ceil(start + share * (end - start))
+            marks[row, int(min(max(col, 0), side_px))] ^= 1
+    inside = np.empty((side_px, side_px), np.bool_)
+    for row in range(side_px):
+        odd = 0
+        for col in range(side_px):
+            odd ^= marks[row, col]
+            inside[row, col] = odd
+    return inside
 
 
 def fill_frame(mask: BoolArray) -> BoolArray:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from puzzleflow.core.types import BoolArray
+from puzzleflow.core.types import BoolArray, IntArray
 from puzzleflow.generation.quick_geometry import edge_features, size_features
 
 Floats = NDArray[np.float64]
@@ -89,6 +90,12 @@ class Thinning:
 def terms(scaled: Floats) -> Floats:
     """(..., F) to (..., 1 + F + F (F + 1) / 2): constant, linear, quadratic; far values cut."""
     cut = np.clip(scaled, -4.0, 4.0)
-    first, second = np.triu_indices(cut.shape[-1])
+    first, second = _pairs(cut.shape[-1])
     constant = np.ones((*cut.shape[:-1], 1))
     return np.concatenate([constant, cut, cut[..., first] * cut[..., second]], axis=-1)
+
+
+@cache
+def _pairs(num_features: int) -> tuple[IntArray, IntArray]:
+    first, second = np.triu_indices(num_features)
+    return first, second

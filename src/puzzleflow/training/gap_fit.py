@@ -19,8 +19,9 @@ from puzzleflow.generation.geometry import concavities
 from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import OutlineModel
 from puzzleflow.generation.published_shapes import SOURCE, SYNTHETIC
-from puzzleflow.generation.quick_geometry import hull_features, quick_outline, size_features
+from puzzleflow.generation.quick_geometry import hull_features, size_features
 from puzzleflow.generation.thinning import Floats, Ratio, Thinning, terms
+from puzzleflow.generation.tracing import longest_border
 
 WEIGHTS = "fragment_gap.safetensors"
 JUDGED = ("area", "perimeter", "solidity", "vertices", "concavities")  # of hull_features
@@ -132,5 +133,5 @@ def _drawn(model: GapModel, fit: GapFit) -> tuple[Floats, float]:
             continue
         row = hull_features(mask, size_features(mask))
         rows.append(row)
-        strayed.append(concavities(quick_outline(mask)) - row[JUDGED.index("concavities")])
+        strayed.append(concavities(longest_border(mask)) - row[JUDGED.index("concavities")])
     return np.array(rows), float(np.var(strayed))
