@@ -12,7 +12,8 @@ RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir -c constraints.txt ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
-RUN /venv/bin/pip install --no-cache-dir -c constraints.txt '.[web,hub]'
+RUN /venv/bin/pip install --no-cache-dir -c constraints.txt '.[web,hub]' \
+    && /venv/bin/python -m puzzleflow.search
 
 FROM python:3.12-slim
 RUN useradd --create-home --uid 1000 puzzler && mkdir /data && chown puzzler /data

@@ -21,10 +21,12 @@ $(BIN)/python:
 
 $(RUN): pyproject.toml $(LOCK) | $(BIN)/python
 	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e .
+	$(BIN)/python -m puzzleflow.search
 	touch $@
 
 $(DEVELOP): pyproject.toml $(LOCK) | $(BIN)/python
 	$(PIP) install --progress-bar off $(LOCK:%=-c %) -e '.[dev]'
+	$(BIN)/python -m puzzleflow.search
 	touch $(RUN) $@
 
 $(SITE): pyproject.toml $(LOCK) | $(BIN)/python

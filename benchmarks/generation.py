@@ -1,7 +1,8 @@
 """Data sets: puzzles per second, random reads, size of recipes, memory.
 
-``python -m benchmarks generation`` measures everything but the long memory run, which is
-``python -m benchmarks.generation --memory NUM_PUZZLES``.
+``python -m benchmarks generation`` measures everything but a whole set, which is
+``python -m benchmarks.generation --whole NUM_PUZZLES``: made, with the memory of all
+processes, and inspected.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
+from puzzleflow.formats.audit import inspect_path
 from puzzleflow.generation.dataset import generate_set
 from puzzleflow.generation.plan import PRESETS, Request
-from puzzleflow.generation.recipe import RecipeSource
+from puzzleflow.generation.recipe_file import RecipeSource
+from puzzleflow.pictures import list_pictures
 from puzzleflow.storage.gap import GapSource
 
 if TYPE_CHECKING:
@@ -59,10 +62,12 @@ class Rate:
         return 1e3 * (end - start) / (last - first)
 
 
-def generate(out: Path, request: Request, **options: Any) -> tuple[Rate, dict[str, Any]]:
+def generate(
+    out: Path, request: Request, images: Path | None = None
+) -> tuple[Rate, dict[str, Any]]:
     rate = Rate()
     statistics = generate_set(
-        pictures(), out, request, num_workers=WORKERS, on_progress=rate, **options
+        images or pictures(), out, request, num_workers=WORKERS, on_progress=rate
     )
     return rate, statistics
 
@@ -70,7 +75,7 @@ def generate(out: Path, request: Request, **options: Any) -> tuple[Rate, dict[st
 def generation_speed(root: Path) -> None:
     print(f"puzzles/s, {WORKERS} workers, 640 px pictures from the package")
     for preset in ("gap-3", "gap-5"):
-        for erosion in ("vae", "linear"):
+        for erosion in ("gap", "vae", "linear"):
             for compression in ("gzip", "none"):
                 request = replace(
                     PRESETS[preset],
@@ -175,18 +180,27 @@ def peak_rss() -> Iterator[list[int]]:
         watcher.join()
 
 
-def memory(num_puzzles: int, erosion: str = "vae") -> None:
-    count = len(list(pictures().glob("*.webp")))
+def whole_set(num_puzzles: int, preset: str, erosion: str, images: Path) -> None:
+    count = len(list_pictures(images))
     request = replace(
-        PRESETS["gap-5"], erosion=erosion, splits="1/0/0", per_picture=-(-num_puzzles // count)
+        PRESETS[preset], erosion=erosion, splits="1/0/0", per_picture=-(-num_puzzles // count)
     )
-    with tempfile.TemporaryDirectory() as root, peak_rss() as peak:
-        rate, statistics = generate(Path(root) / "out", request)
-    print(
-        f"gap-5 {erosion}: {statistics['num_puzzles']} puzzles, {rate.per_second:.1f}/s, "
-        f"peak of all processes {peak[0] / 2**20:.0f} MiB",
-        flush=True,
-    )
+    with tempfile.TemporaryDirectory() as root:
+        began, before = time.perf_counter(), _tree_use()[1]
+        with peak_rss() as peak:
+            rate, made = generate(Path(root) / "out", request, images)
+        seconds, used = time.perf_counter() - began, _tree_use()[1] - before
+        num = made["num_puzzles"]
+        print(
+            f"{preset} {erosion}: {num} puzzles in {seconds:.0f} s, {rate.per_second:.1f}/s, "
+            f"{1e3 * used / num:.0f} CPU ms each with the survey of {count} pictures, "
+            f"peak of all processes {peak[0] / 2**20:.0f} MiB",
+            flush=True,
+        )
+        began, before = time.perf_counter(), _tree_use()[1]
+        inspect_path(Path(root) / "out", num_workers=WORKERS)
+        seconds, used = time.perf_counter() - began, _tree_use()[1] - before
+        print(f"inspected in {seconds:.1f} s, {1e3 * used / num:.1f} CPU ms each", flush=True)
 
 
 def main() -> None:
@@ -199,10 +213,12 @@ def main() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--memory", type=int, metavar="NUM_PUZZLES")
-    parser.add_argument("--erosion", default="vae")
+    parser.add_argument("--whole", type=int, metavar="NUM_PUZZLES")
+    parser.add_argument("--preset", default="gap-3")
+    parser.add_argument("--erosion", default="gap")
+    parser.add_argument("--images", type=Path, default=pictures())
     asked = parser.parse_args()
-    if asked.memory:
-        memory(asked.memory, asked.erosion)
+    if asked.whole:
+        whole_set(asked.whole, asked.preset, asked.erosion, asked.images)
     else:
         main()

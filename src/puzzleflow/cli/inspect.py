@@ -28,6 +28,7 @@ def inspect(
     limit: Annotated[
         int, typer.Option(min=0, help="Puzzles to look at per split, spread evenly; 0 for all.")
     ] = 2000,
+    workers: Annotated[int, typer.Option(help="Processes; -1 takes every core.")] = -1,
     json: Annotated[
         Path | None, typer.Option(help="Write the whole report here; - prints it, and only it.")
     ] = None,
@@ -45,6 +46,7 @@ def inspect(
             split=split,
             grid=Grid.parse(grid) if grid else None,
             limit=limit or None,
+            num_workers=workers,
             report=progress,
         )
     if json is not None:

@@ -6,7 +6,10 @@ something a user should know before trusting the data.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from puzzleflow.core.records import to_json
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.formats.elsewhere import fetched
 from puzzleflow.formats.open import POSE_FILES, canonical_split, on_grid, open_all, open_source
+from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint
 from puzzleflow.storage.free_form.audit import assembly_facts, audit_sets
@@ -30,6 +34,8 @@ from puzzleflow.storage.source import PuzzleSource, Source
 
 Report = Callable[[str, int, int], None]
 MAX_LISTED = 20
+_BLOCK = 64  # puzzles that a worker looks at in a go
+_OPAQUE_STEP = np.uint32(1 << 24)  # one level of alpha in a pixel that is read as a number
 
 
 def inspect_path(
@@ -38,6 +44,7 @@ def inspect_path(
     split: str | None = None,
     grid: Grid | None = None,
     limit: int | None = None,
+    num_workers: int = 1,
     report: Report = lambda stage, done, total: None,
 ) -> dict[str, Any]:
     """Everything that ``inspect`` tells about ``path``.
@@ -61,7 +68,7 @@ def inspect_path(
     prints: dict[str, tuple[IntArray, FloatArray]] = {}
     for name, source in sources.items():
         with source:
-            splits[name], prints[name] = _inspect_source(source, name, limit, report)
+            splits[name], prints[name] = _inspect_source(source, name, limit, report, num_workers)
     repeats = _repeats(prints)
     faults = [
         f"{name}: {fault}" if name else fault
@@ -114,7 +121,7 @@ def _other_file(path: Path) -> dict[str, Any] | None:
 
 
 def _inspect_source(
-    source: Source, name: str, limit: int | None, report: Report
+    source: Source, name: str, limit: int | None, report: Report, num_workers: int
 ) -> tuple[dict[str, Any], tuple[IntArray, FloatArray]]:
     files = [(path, path.stat().st_size) for path in source.files() if path.is_file()]
     facts: dict[str, Any] = {
@@ -137,7 +144,7 @@ def _inspect_source(
         facts["has_truth"] = puzzles.has_truth
         if not puzzles.conditions.is_closed:
             facts["conditions"] = str(puzzles.conditions)
-        audit, faults, prints = _audit_puzzles(puzzles, chosen, name, report)
+        audit, faults, prints = _audit_puzzles(puzzles, chosen, name, report, num_workers)
         faults += _label_faults(puzzles) + _storage_faults(facts["facts"])
     return facts | {"audit": audit, "faults": faults}, prints
 
@@ -148,50 +155,79 @@ def _spread(source: Source, limit: int) -> IntArray:
     return np.unique(np.linspace(0, len(source) - 1, count).astype(np.int64))
 
 
-def _audit_puzzles(
-    source: PuzzleSource, chosen: IntArray, name: str, report: Report
-) -> tuple[dict[str, Any], list[str], tuple[IntArray, FloatArray]]:
-    counts = {"alpha_not_binary": 0, "colour_without_material": 0, "pieces_without_material": 0}
-    unreadable: list[tuple[int, PuzzleFlowError]] = []
-    seen: list[int] = []
-    prints: list[FloatArray] = []
-    material = 0.0
-    sizes: set[tuple[int, int]] = set()
-    for done, index in enumerate(chosen.tolist(), start=1):
-        report(name or "puzzles", done, len(chosen))
+@dataclass
+class _Seen:
+    """What some puzzles of a source showed."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    unreadable: list[tuple[int, PuzzleFlowError]] = field(default_factory=list)
+    seen: list[int] = field(default_factory=list)
+    prints: list[FloatArray] = field(default_factory=list)
+    material: list[float] = field(default_factory=list)
+    sizes: set[tuple[int, int]] = field(default_factory=set)
+
+    def add(self, other: _Seen) -> None:
+        self.counts.update(other.counts)
+        self.unreadable += other.unreadable
+        self.seen += other.seen
+        self.prints += other.prints
+        self.material += other.material
+        self.sizes |= other.sizes
+
+
+def _look(source: PuzzleSource, indices: list[int]) -> _Seen:
+    """Read and check some puzzles; runs in a worker."""
+    found = _Seen()
+    for index in indices:
         try:
             puzzle = source.read(index)
         except NotAPermutation:
             continue  # told by the check of all labels
         except PuzzleFlowError as error:
-            unreadable.append((index, error))
+            found.unreadable.append((index, error))
             continue
-        for key, count in _pixel_counts(puzzle).items():
-            counts[key] += count
-        material += float(puzzle.masks.mean())
-        sizes.add(puzzle.piece_px)
-        seen.append(index)
+        found.counts.update(_pixel_faults(puzzle))
+        found.material.append(np.count_nonzero(puzzle.masks) / puzzle.masks.size)
+        found.sizes.add(puzzle.piece_px)
+        found.seen.append(index)
         if puzzle.truth is not None:
-            prints.append(fingerprint(puzzle))
-    if unreadable and not seen:
-        raise unreadable[0][1]
+            found.prints.append(fingerprint(puzzle))
+    return found
+
+
+def _audit_puzzles(
+    source: PuzzleSource, chosen: IntArray, name: str, report: Report, num_workers: int
+) -> tuple[dict[str, Any], list[str], tuple[IntArray, FloatArray]]:
+    found, done = _Seen(), 0
+    blocks = [chosen[start : start + _BLOCK].tolist() for start in range(0, len(chosen), _BLOCK)]
+    workers = num_workers if len(blocks) > 1 else 1
+    for block, seen in zip(
+        blocks, bounded_map(partial(_look, source), blocks, num_workers=workers), strict=True
+    ):
+        found.add(seen)
+        done += len(block)
+        report(name or "puzzles", done, len(chosen))
+    if found.unreadable and not found.seen:
+        raise found.unreadable[0][1]
     audit: dict[str, Any] = {
         "checked": len(chosen),
-        "unreadable": len(unreadable),
-        **counts,
-        "material": material / len(seen) if seen else None,
-        "piece_px": [list(size) for size in sorted(sizes)[:MAX_LISTED]],
+        "unreadable": len(found.unreadable),
+        **{key: found.counts[key] for key in _FAULTS},
+        "material": float(np.mean(found.material)) if found.seen else None,
+        "piece_px": [list(size) for size in sorted(found.sizes)[:MAX_LISTED]],
     }
     faults = []
-    if unreadable:
-        index, reason = unreadable[0]
-        faults.append(f"{len(unreadable)} puzzles cannot be read, first puzzle {index}: {reason}")
+    if found.unreadable:
+        index, reason = found.unreadable[0]
+        count = len(found.unreadable)
+        faults.append(f"{count} puzzles cannot be read, first puzzle {index}: {reason}")
     for key, text in _FAULTS.items():
-        if counts[key]:
-            faults.append(f"{text} in {counts[key]} of {len(seen)} puzzles")
-    complete = len(prints) == len(seen)
-    fingerprints = np.stack(prints) if prints and complete else np.empty((0, 0))
-    return audit, faults, (np.array(seen[: len(fingerprints)], dtype=np.int64), fingerprints)
+        if found.counts[key]:
+            faults.append(f"{text} in {found.counts[key]} of {len(found.seen)} puzzles")
+    complete = len(found.prints) == len(found.seen)
+    fingerprints = np.stack(found.prints) if found.prints and complete else np.empty((0, 0))
+    seen_there = np.array(found.seen[: len(fingerprints)], dtype=np.int64)
+    return audit, faults, (seen_there, fingerprints)
 
 
 _FAULTS = {
@@ -201,14 +237,16 @@ _FAULTS = {
 }
 
 
-def _pixel_counts(puzzle: Puzzle) -> dict[str, int]:
-    alpha = puzzle.pieces[..., 3]  # (N, H, W)
-    absent = alpha == 0
-    return {
-        "alpha_not_binary": int(not (absent | (alpha == 255)).all()),
-        "colour_without_material": int(puzzle.pieces[..., :3][absent].any()),
-        "pieces_without_material": int(absent.all((1, 2)).any()),
+def _pixel_faults(puzzle: Puzzle) -> list[str]:
+    """Which of ``_FAULTS`` a puzzle has."""
+    pixels = np.ascontiguousarray(puzzle.pieces).view("<u4")[..., 0]  # (N, H, W) alpha on top
+    bare = pixels < _OPAQUE_STEP
+    faulty = {
+        "alpha_not_binary": not (bare | (pixels >= 255 * _OPAQUE_STEP)).all(),
+        "colour_without_material": (bare & (pixels > 0)).any(),
+        "pieces_without_material": bare.all((1, 2)).any(),
     }
+    return [key for key, is_so in faulty.items() if is_so]
 
 
 def _label_faults(source: PuzzleSource) -> list[str]:

@@ -53,7 +53,7 @@ def quick_perimeter(mask: BoolArray) -> float:
                 ones += kind == 1
                 diagonals += kind == 2
                 halves += kind == 3
-    return ones + diagonals * np.sqrt(2.0) + halves * (1 + np.sqrt(2.0)) / 2
+    return float(ones + diagonals * np.sqrt(2.0) + halves * (1 + np.sqrt(2.0)) / 2)
 
 
 @compiled

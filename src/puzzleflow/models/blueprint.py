@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.overrides import TorchFunctionMode
 
 from puzzleflow.core.ceiling import check_bytes
 from puzzleflow.core.errors import FormatError, PuzzleFlowError
@@ -39,7 +40,7 @@ def check_tensors(tensors: Mapping[str, Tensor]) -> None:
 def check_blueprint(build: Callable[[], nn.Module], tensors: Mapping[str, Tensor]) -> None:
     """Refuse tensors that do not fill, one for one, the network that ``build`` makes."""
     try:
-        with torch.device("meta"), _at_most(len(tensors)):
+        with torch.device("meta"), _Unfilled(), _at_most(len(tensors)):
             expected = build().state_dict()
     except PuzzleFlowError:
         raise
@@ -59,6 +60,23 @@ def check_blueprint(build: Callable[[], nn.Module], tensors: Mapping[str, Tensor
                 f"weights of another model ({name[:80]}: {found.dtype} of shape "
                 f"{tuple(found.shape)}, not {wanted.dtype} of shape {tuple(wanted.shape)})"
             )
+
+
+class _Unfilled(TorchFunctionMode):
+    """Numbers that nobody will read are not drawn.
+
+    Without memory PyTorch draws some of them in Python, and imports its compiler to do so.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return named["tensor"] if "tensor" in named else args[0]
+        if func is torch.linspace and len(args) == 3:
+            return torch.empty(args[2], **named)
+        return func(*args, **named)
 
 
 @contextmanager

@@ -174,7 +174,7 @@ class RelationalNet(PieceTokens):
         self.config = config
         dim = config.dim
         self.prior_token = nn.Linear(NUM_BEST * PRIOR_FEATURES, dim)
-        self.token_type = nn.Parameter(0.02 * torch.randn(TOKENS, dim))
+        self.token_type = nn.Parameter(nn.init.normal_(torch.empty(TOKENS, dim), std=0.02))
         self.world = nn.Linear(NUM_WORLD_FEATURES, dim)
         self.layers = nn.ModuleList(
             ContextLayer(dim, config.num_heads, config.dropout) for _ in range(config.num_layers)

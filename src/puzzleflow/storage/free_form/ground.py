@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import ndimage
 
 from puzzleflow.core.errors import FormatError
 from puzzleflow.core.types import ByteArray
@@ -22,6 +21,8 @@ def cut_out(rgb: ByteArray, ground: tuple[int, int, int] | None = None) -> ByteA
     the ground (smoothed, or JPEG), the outermost pixels take the colour of the
     nearest inner one.
     """
+    from scipy import ndimage  # not while formats are told apart: it takes half a second
+
     colour = np.array(rgb[0, 0] if ground is None else ground, dtype=np.int16)
     away = np.abs(rgb.astype(np.int16) - colour).max(axis=2)  # (H, W)
     material = ndimage.binary_fill_holes(away > TOLERANCE)
@@ -40,6 +41,8 @@ def cut_out(rgb: ByteArray, ground: tuple[int, int, int] | None = None) -> ByteA
 
 def _unblend(pixels: ByteArray) -> None:
     """Give the outermost pixels the colour of the nearest one inside, in place."""
+    from scipy import ndimage  # not while formats are told apart: it takes half a second
+
     material = pixels[..., 3] > 0
     inside = ndimage.binary_erosion(material)
     if not inside.any():
