@@ -9,7 +9,7 @@ from puzzleflow.core.errors import NotAGrid
 from puzzleflow.generation.opening import opened
 from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.compatibility import seam_costs
-from puzzleflow.solvers.relational_open import possible_grids
+from puzzleflow.solvers.grids import possible_grids
 
 GRID = Grid(3, 3)
 

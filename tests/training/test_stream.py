@@ -154,12 +154,29 @@ def test_missing_and_foreign_pieces(pictures: PictureBank, masks: MaskBank) -> N
         assert batch.world.grid == (None if batch.hidden else Grid(3, 3))
 
 
+def test_strangers_by_kind(pictures: PictureBank, masks: MaskBank) -> None:
+    kinds = ["odd" if index % 2 else "even" for index in range(len(pictures))]
+    rng = np.random.default_rng(0)
+    for wanted in ("same", "other"):
+        config = replace(CONFIG, foreign_kind=wanted, open_share=1.0)
+        stream = PuzzleStream(pictures, masks, config, seed=3, kinds=kinds)
+        drawn = [stream._stranger(1, rng) for _ in range(20)]
+        assert 1 not in drawn
+        assert {kinds[index] == "odd" for index in drawn} == {wanted == "same"}
+        assert_same(stream.batch(2), stream.batch(2))
+    lonely = PuzzleStream(pictures, masks, config, seed=3, kinds=["one"] * len(pictures))
+    with pytest.raises(InputError, match="of other kind"):
+        lonely._stranger(1, rng)
+    with pytest.raises(InputError, match="kind of strangers"):
+        PuzzleStream(pictures, masks, replace(CONFIG, foreign_kind="odd"), seed=3)
+
+
 def test_in_all_turns_the_puzzle_is_there_four_times(
     pictures: PictureBank, masks: MaskBank
 ) -> None:
     stream = PuzzleStream(pictures, masks, CONFIG, seed=1)
     grid = Grid(2, 3)
-    pieces, truth = stream._puzzle(grid, np.random.default_rng(5))
+    pieces, truth = stream._puzzle(grid, np.random.default_rng(5), 0)
     turned, at = in_all_turns((pieces, truth), grid)
     upright = _laid(pieces, truth, grid)
     for turn in range(4):

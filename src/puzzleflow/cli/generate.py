@@ -34,6 +34,11 @@ def generate(
     foreign: float = typer.Option(
         0, min=0, max=1, help="So many pieces of another picture, as a share of the cells."
     ),
+    foreign_kind: str = typer.Option(
+        "any",
+        help="The other picture's kind: any, same or other, told by images.csv (file, kind) in or "
+        "beside the folder, else by subfolders.",
+    ),
     turned: bool = typer.Option(False, "--turned", help="Turn every piece by quarter turns."),
     hide_grid: bool = typer.Option(False, "--hide-grid", help="Do not tell solvers the grid."),
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
@@ -77,6 +82,7 @@ def generate(
             turned=turned,
             hidden=hide_grid,
         ),
+        foreign_kind=foreign_kind,
     )
     with stage_progress() as on_progress:
         statistics = generate_set(

@@ -60,8 +60,8 @@ def limits(
     from puzzleflow.evaluation.limits.conditions import Plan
     from puzzleflow.evaluation.limits.measure import measure_limits
     from puzzleflow.evaluation.limits.page import write_limits
-    from puzzleflow.evaluation.limits.pictures import read_kinds
     from puzzleflow.evaluation.spec import parse_solvers
+    from puzzleflow.generation.kinds import read_kinds
     from puzzleflow.lock import locked
 
     if merge and kinds is None:

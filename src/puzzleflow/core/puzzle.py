@@ -104,6 +104,13 @@ class Puzzle:
         return self.grid
 
     @property
+    def complete_grid(self) -> Grid:
+        """The same for methods that take turned pieces, too."""
+        if not self.conditions.is_complete or self.conditions.hidden:
+            raise CannotSolve("this method wants every piece, no other, and the grid")
+        return self.grid
+
+    @property
     def num_pieces(self) -> int:
         return len(self.pieces)
 
@@ -128,6 +135,12 @@ def turned_pieces(pieces: ByteArray, turns: IntArray) -> ByteArray:
     if not np.any(turns):
         return pieces
     return np.stack([np.rot90(p, t) for p, t in zip(pieces, np.asarray(turns), strict=True)])
+
+
+def all_turns(pieces: ByteArray) -> ByteArray:
+    """(4 N, S, S, 4): number 4 i + t is piece i after t quarter turns against the clock."""
+    turned = np.stack([np.rot90(pieces, turn, (1, 2)) for turn in range(4)], axis=1)
+    return turned.reshape(-1, *pieces.shape[1:])
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.card import set_statistics, write_card
 from puzzleflow.generation.erosion import erosion_label
+from puzzleflow.generation.kinds import kinds_of
 from puzzleflow.generation.plan import (
     Request,
     picture_order,
@@ -70,6 +71,7 @@ def generate_set(
     if out.resolve().is_relative_to(images.resolve()):
         raise InputError(f"{out} lies inside the picture folder {images}; choose another folder")
     asked = request.record() | {"pictures": pictures_digest(images, pictures)}
+    kinds = kinds_of(images, pictures) if request.foreign_kind != "any" else None
     with work_folder(out, asked) as work:
         if work is None:
             return dict(read_json(out / STATISTICS))
@@ -84,7 +86,7 @@ def generate_set(
                     "survey", done, min(len(pictures), request.limit or len(pictures))
                 ),
             )
-            recipes, groups, usable = plan_recipes(request, surveyed)
+            recipes, groups, usable = plan_recipes(request, surveyed, kinds)
             notes = picture_statistics(groups, usable)
             notes["unreadable"] = [
                 {"picture": p.picture, "problem": p.problem} for p in surveyed if p.problem
@@ -251,6 +253,8 @@ def _render_split(
             "erosion": erosion_label(recipe.erosion),
             "seed": recipe.seed,
         }
+        if request.foreign_kind != "any":
+            metadata["foreign_kind"] = request.foreign_kind
         write_gap_files(target, log.payloads(), len(log), codec, metadata)
         log.drop_payloads()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.generation.builder import draw_positions
 from puzzleflow.generation.duplicates import near_duplicate_groups
 from puzzleflow.generation.erosion import erosion_model, fingerprint
+from puzzleflow.generation.kinds import check_foreign_kind, is_stranger
 from puzzleflow.generation.opening import draw_opening
 from puzzleflow.generation.recipe import Recipe, RecipeRow, Stranger
 from puzzleflow.generation.splits import assign_splits, parse_shares
@@ -37,6 +38,7 @@ class Request:
     recipe_only  store recipes instead of pixels
     conditions   what is amiss with every puzzle, used in full; foreign pieces come from one
                  other picture of the same split
+    foreign_kind that picture is of "any" kind, of the "same" or of an "other"
     """
 
     name: str = "gap-3"
@@ -51,6 +53,7 @@ class Request:
     reference: bool = False
     recipe_only: bool = False
     conditions: Conditions = CLOSED
+    foreign_kind: str = "any"
 
     def __post_init__(self) -> None:
         if not 2 <= self.piece_px <= 4096:
@@ -68,12 +71,15 @@ class Request:
             raise InputError(f"{self.conditions.missing} of {self.grid} pieces missing: none left")
         if self.conditions.foreign > self.grid.num_pieces:
             raise InputError(f"{self.conditions.foreign} foreign pieces: one picture has fewer")
+        check_foreign_kind(self.foreign_kind)
 
     def record(self) -> dict[str, Any]:
         """JSON values; two equal records mean the same data set from the same pictures."""
         record = asdict(self) | {"grid": str(self.grid)}
         if self.conditions.is_closed:
             del record["conditions"]
+        if self.foreign_kind == "any":
+            del record["foreign_kind"]
         return record
 
 
@@ -103,9 +109,12 @@ def pictures_digest(images: Path, pictures: list[str]) -> str:
 
 
 def plan_recipes(
-    request: Request, surveyed: list[Surveyed]
+    request: Request, surveyed: list[Surveyed], kinds: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Recipe], IntArray, list[Surveyed]]:
-    """Recipes by split (empty splits left out), near-duplicate groups, usable pictures."""
+    """Recipes by split (empty splits left out), near-duplicate groups, usable pictures.
+
+    kinds  picture → kind, where the request asks for strangers by kind
+    """
     usable = sorted((p for p in surveyed if not p.problem), key=lambda p: p.picture)
     if not usable:
         raise InputError(f"none of {len(surveyed)} pictures can be read")
@@ -114,18 +123,23 @@ def plan_recipes(
     for split, indices in assign_splits(groups, parse_shares(request.splits), request.seed).items():
         if len(indices):
             pictures = [usable[index] for index in indices]
-            recipes[split] = make_recipe(request, pictures, groups[indices].tolist())
+            recipes[split] = make_recipe(request, pictures, groups[indices].tolist(), kinds)
     return recipes, groups, usable
 
 
 def make_recipe(
-    request: Request, pictures: Sequence[Surveyed], groups: Sequence[int] | None = None
+    request: Request,
+    pictures: Sequence[Surveyed],
+    groups: Sequence[int] | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Recipe:
     """Puzzles of these pictures, all of the first copy before the second; no place yet.
 
     groups  pictures of one group are too much alike to be strangers to each other
+    kinds   picture → kind, where the request asks for strangers by kind
     """
     kin = range(len(pictures)) if groups is None else groups
+    kinds = kinds or {}
     return Recipe(
         grid=request.grid,
         piece_px=request.piece_px,
@@ -134,7 +148,7 @@ def make_recipe(
         seed=request.seed,
         pictures="",
         rows=tuple(
-            _opened(request, recipe_row(request, picture, copy), group, pictures, kin)
+            _opened(request, recipe_row(request, picture, copy), group, pictures, kin, kinds)
             for copy in range(request.per_picture)
             for picture, group in zip(pictures, kin, strict=True)
         ),
@@ -151,7 +165,12 @@ def recipe_row(request: Request, picture: Surveyed, copy: int = 0) -> RecipeRow:
 
 
 def _opened(
-    request: Request, row: RecipeRow, group: int, pictures: Sequence[Surveyed], kin: Sequence[int]
+    request: Request,
+    row: RecipeRow,
+    group: int,
+    pictures: Sequence[Surveyed],
+    kin: Sequence[int],
+    kinds: Mapping[str, str],
 ) -> RecipeRow:
     """The row under the request's conditions; everything drawn follows from the row's seed."""
     conditions, grid = request.conditions, request.grid
@@ -162,11 +181,17 @@ def _opened(
     from_cell = np.concatenate([truth, np.full(len(drawn.strangers), -1)])[drawn.order]
     stranger = None
     if conditions.foreign:
-        others = [p for p, other in zip(pictures, kin, strict=True) if other != group]
+        own, wanted = kinds.get(row.picture, ""), request.foreign_kind
+        others = [
+            p
+            for p, other in zip(pictures, kin, strict=True)
+            if other != group and is_stranger(own, kinds.get(p.picture, ""), wanted)
+        ]
         if not others:
+            told = "" if wanted == "any" else f" of {wanted} kind"
             raise InputError(
-                f"foreign pieces come from another picture of a split, and no other one is with "
-                f"{row.picture}"
+                f"foreign pieces come from another picture{told} of a split, and no such one is "
+                f"with {row.picture}"
             )
         picture = others[child_rng(row.seed, "stranger").integers(len(others))]
         seed = child_seed(row.seed, "stranger") >> 1

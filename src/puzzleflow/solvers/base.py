@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from puzzleflow.core.assignment import as_permutation, check_pins
+from puzzleflow.core.assignment import as_permutation, as_placement, check_pins
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.types import BoolArray, IntArray
@@ -70,47 +70,52 @@ def allowed_placements(
     num_pieces: int,
     pinned: Mapping[int, int] | None = None,
     forbidden: Sequence[tuple[int, int]] = (),
+    num_cells: int | None = None,
 ) -> BoolArray:
-    """(N, N) True where piece (row) may lie at position (column).
+    """(N, P) True where piece (row) may lie at position (column); P is N if not told.
 
     Raises :class:`InputError` for pins out of range or in conflict, and
-    :class:`CannotSolve` if no permutation is left.
+    :class:`CannotSolve` if no layout of all pieces is left.
     """
-    pins = check_pins(dict(pinned or {}), num_pieces)
-    allowed = np.ones((num_pieces, num_pieces), dtype=bool)
+    num_cells = num_pieces if num_cells is None else num_cells
+    pins = check_pins(dict(pinned or {}), num_pieces, num_cells)
+    allowed = np.ones((num_pieces, num_cells), dtype=bool)
     for piece, position in pins.items():
         allowed[piece, :] = False
         allowed[:, position] = False
     for piece, position in pins.items():
         allowed[piece, position] = True
     for piece, position in forbidden:
-        if not (0 <= piece < num_pieces and 0 <= position < num_pieces):
+        if not (0 <= piece < num_pieces and 0 <= position < num_cells):
             raise InputError(
-                f"forbidden placement {piece}→{position} lies outside 0..{num_pieces - 1}"
+                f"forbidden placement {piece}→{position} lies outside 0..{num_cells - 1}"
             )
         allowed[piece, position] = False
     if len(forbidden):
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_bipartite_matching
 
-        if (maximum_bipartite_matching(csr_array(allowed)) < 0).any():
+        if (maximum_bipartite_matching(csr_array(allowed), perm_type="column") < 0).any():
             raise CannotSolve("no layout honours the pinned and forbidden placements together")
     return allowed
 
 
 def nearest_allowed(position_of: IntArray, allowed: BoolArray) -> IntArray:
-    """The permutation within ``allowed`` that moves the fewest pieces of ``position_of``.
+    """The layout within ``allowed`` (N, P) that moves the fewest pieces of ``position_of``.
 
     For methods that know nothing of pins: solve freely, then call this.
     """
-    num_pieces = len(allowed)
-    position_of = as_permutation(position_of, num_pieces)
+    num_pieces, num_cells = allowed.shape
+    if num_pieces == num_cells:
+        position_of = as_permutation(position_of, num_pieces)
+    else:
+        position_of = as_placement(position_of, num_pieces, num_cells)
     pieces = np.arange(num_pieces)
     if allowed[pieces, position_of].all():
         return position_of
     from scipy.optimize import linear_sum_assignment
 
-    moved = np.ones((num_pieces, num_pieces))
+    moved = np.ones((num_pieces, num_cells))
     moved[pieces, position_of] = 0.0
     moved[~allowed] = num_pieces + 1.0
     _, nearest = linear_sum_assignment(moved)

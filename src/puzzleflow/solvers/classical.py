@@ -9,9 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.core.puzzle import Layout, Puzzle, Solution
+from puzzleflow.core.puzzle import Layout, Puzzle, Solution, all_turns
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
-from puzzleflow.solvers.base import allowed_placements
+from puzzleflow.solvers.base import allowed_placements, nearest_allowed
 from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
 
 CONFIDENCE_SCALE = 0.35  # of the standard deviation of the costs of one side
@@ -21,26 +21,38 @@ CONFIDENCE_SCALE = 0.35  # of the standard deviation of the costs of one side
 class Found:
     """A layout and how it came about.
 
-    position_of    (N,) permutation
+    position_of    (N,) permutation; of four copies a piece (4 N,), -1 but for the one laid
     trace          (S, N) complete layouts, each better than the one before, or None
     others         further layouts, best first
     position_prob  (N, P) how likely each piece is at each position, where a method says so
+    turns          (N,) quarter turns, of a method that answers with them
     """
 
     position_of: IntArray
     trace: IntArray | None = None
     others: tuple[IntArray, ...] = ()
     position_prob: FloatArray | None = None
+    turns: IntArray | None = None
 
 
-# (costs, grid, allowed (N, N) piece × position, seed) → layout
+# (costs, grid, allowed (N, N) or (4 N, N) piece × position, seed) → layout
 LayOut = Callable[[SeamCosts, Grid, BoolArray, int], Found]
 
 
-def prepare_seams(name: str, compatibility: str, puzzle: Puzzle, lay_out: LayOut) -> SeamSession:
-    """Compare all pairs of pieces, once."""
-    started, grid = perf_counter(), puzzle.closed_grid
-    costs = seam_costs(compatibility, puzzle.pieces)
+def prepare_seams(
+    name: str, compatibility: str, puzzle: Puzzle, lay_out: LayOut, *, turned: bool = False
+) -> SeamSession:
+    """Compare all pairs of pieces, once.
+
+    turned  ``lay_out`` also takes four copies of every piece, one a turn
+    """
+    started = perf_counter()
+    if turned and puzzle.conditions.turned:
+        grid = puzzle.complete_grid
+        costs = seam_costs(compatibility, all_turns(puzzle.pieces)).between_pieces(4)
+    else:
+        grid = puzzle.closed_grid
+        costs = seam_costs(compatibility, puzzle.pieces)
     return SeamSession(name, costs, grid, lay_out, perf_counter() - started)
 
 
@@ -65,10 +77,11 @@ class SeamSession:
         """Lay the pieces by their seams alone; see :class:`puzzleflow.solvers.base.Session`."""
         started = perf_counter()
         allowed = allowed_placements(self.grid.num_pieces, pinned, forbidden)
-        found = self.lay_out(self.costs, self.grid, allowed, seed)
-        energy = self.costs.energy(self.grid)
+        found, costs, turns = self._found(seed, allowed)
+        energy = costs.energy(self.grid)
         layouts = {tuple(p): p for p in (found.position_of, *found.others)}  # distinct, in order
-        seams = seam_confidence(self.costs, self.grid, found.position_of)
+        seams = seam_confidence(costs, self.grid, found.position_of)
+        grid = None if turns is None else self.grid
         return Solution(
             found.position_of,
             solver=self.name,
@@ -76,11 +89,27 @@ class SeamSession:
             confidence=piece_confidence(self.grid, found.position_of, seams),
             seam_confidence=seams,
             alternatives=tuple(
-                Layout(p, energy.of_layout(p)) for p in list(layouts.values())[:num_alternatives]
+                Layout(p, energy.of_layout(p), grid=grid, turns=turns)
+                for p in list(layouts.values())[:num_alternatives]
             ),
             trace=found.trace,
             seconds=self.prepare_s + perf_counter() - started,
+            grid=grid,
+            turns=turns,
         )
+
+    def _found(self, seed: int, allowed: BoolArray) -> tuple[Found, SeamCosts, IntArray | None]:
+        """A layout, the costs of what was laid, and its turns where pieces may be turned.
+
+        Of four copies a piece one is laid freely; pins are honoured by the fewest moves after.
+        """
+        if self.costs.num_pieces == self.grid.num_pieces:
+            return self.lay_out(self.costs, self.grid, allowed, seed), self.costs, None
+        free: BoolArray = np.ones((self.costs.num_pieces, len(allowed)), dtype=bool)
+        found = self.lay_out(self.costs, self.grid, free, seed)
+        laid = np.flatnonzero(found.position_of >= 0)  # one copy a piece, in their order
+        position_of = nearest_allowed(found.position_of[laid], allowed)
+        return Found(position_of), self.costs.among(laid), laid % 4
 
 
 def seam_confidence(

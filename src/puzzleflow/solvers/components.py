@@ -1,4 +1,8 @@
-"""Rigid groups of pieces, joined seam by seam (Kruskal's algorithm with collision checks)."""
+"""Rigid groups of pieces, joined seam by seam (Kruskal's algorithm with collision checks).
+
+Where pieces may be turned, every piece is there in four copies, one a turn, and no group
+holds two copies of a piece.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class Components:
     @classmethod
     def single(cls, grid: Grid, allowed: BoolArray) -> Components:
         """Each piece by itself, but all pinned pieces together at their places."""
-        label, cells = np.arange(grid.num_pieces), np.zeros((grid.num_pieces, 2), dtype=np.int64)
+        label, cells = np.arange(len(allowed)), np.zeros((len(allowed), 2), dtype=np.int64)
         pins = Partial.of_pins(grid, allowed)
         if not pins.anchored:
             return cls(label, cells)
@@ -67,6 +71,7 @@ class Components:
             allowed,
             steps,
             fit_frame,
+            len(allowed) // grid.num_pieces,
         )
         check_cancelled()
         return Components(label, cells, int(anchored))
@@ -83,6 +88,7 @@ def _join(
     allowed: BoolArray,
     steps: IntArray,
     fit_frame: bool,
+    copies: int,
 ) -> int:
     """Join in place; returns the label of the anchored group."""
     num_pieces = len(label)
@@ -107,7 +113,10 @@ def _join(
             if label[piece] == move:
                 row, col = row + shift_row, col + shift_col
                 for other in range(num_pieces):
-                    if label[other] == keep and cells[other, 0] == row and cells[other, 1] == col:
+                    if label[other] == keep and (
+                        (cells[other, 0] == row and cells[other, 1] == col)
+                        or other // copies == piece // copies
+                    ):
                         fits = False
                         break
                 if not fits:

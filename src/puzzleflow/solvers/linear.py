@@ -1,11 +1,12 @@
-"""Linear programming (Yu, Russell & Agapito, BMVC 2016), upright pieces.
+"""Linear programming (Yu, Russell & Agapito, BMVC 2016).
 
 Every side proposes its best neighbour; a weighted L1 program finds real
 coordinates that break as few proposals as possible. What it satisfies and
 both sides want joins pieces into rigid groups; what it breaks is struck off.
 The next round has one translation per group and new proposals from the sides
 still open. Groups that no program joins are joined as in the tree solver where
-they fit; the largest is trimmed to the frame and the rest filled in.
+they fit; the largest is trimmed to the frame and the rest filled in. Where pieces may
+be turned every piece enters four times, once a turn, and of its copies one is laid.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class LinearSolver:
         return "linear" if self.compatibility == "mgc" else f"linear-{self.compatibility}"
 
     def prepare(self, puzzle: Puzzle) -> SeamSession:
-        return prepare_seams(self.name, self.compatibility, puzzle, linear_layout)
+        return prepare_seams(self.name, self.compatibility, puzzle, linear_layout, turned=True)
 
 
 linear_alpha = partial(LinearSolver, compatibility="alpha")
@@ -67,7 +68,7 @@ def linear_part(costs: SeamCosts, grid: Grid, allowed: BoolArray) -> Partial:
     groups = Components.single(grid, allowed)
     right, down = rival_ratio(costs.right), rival_ratio(costs.down)
     all_ratios = np.stack([right, down, right.T, down.T])  # (4, N, N) by direction
-    struck = np.zeros((4, grid.num_pieces, grid.num_pieces), dtype=bool)
+    struck = np.zeros(all_ratios.shape, dtype=bool)
     for _ in range(MAX_ROUNDS if grid.num_pieces > 1 else 0):
         ratio = _of_open_sides(all_ratios, struck, groups)
         seams = _proposals(ratio)

@@ -3,7 +3,7 @@
 Seams come in the order of their cost relative to the best rival on either
 side; each joins two groups unless pieces would collide (constrained Kruskal).
 The tree is then trimmed to the frame that holds most of it, and the pieces
-left over fill the holes.
+left over fill the holes. Where pieces may be turned, each enters in four copies.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ class MgcTreeSolver:
         return "mgc-tree" if self.compatibility == "mgc" else f"tree-{self.compatibility}"
 
     def prepare(self, puzzle: Puzzle) -> SeamSession:
-        return prepare_seams(
-            self.name, self.compatibility, puzzle, partial(tree_layout, fit_frame=self.fit_frame)
-        )
+        lay_out = partial(tree_layout, fit_frame=self.fit_frame)
+        return prepare_seams(self.name, self.compatibility, puzzle, lay_out, turned=True)
 
 
 tree_alpha = partial(MgcTreeSolver, compatibility="alpha", fit_frame=True)
@@ -57,6 +56,7 @@ def tree_layout(
     """The spanning tree as a layout; the seed changes nothing."""
     costs = costs.tamed()
     seams = seams_by_ratio(costs)
+    fit_frame = fit_frame or len(allowed) > grid.num_pieces  # or the whole lying on its side wins
     tree = Components.single(grid, allowed).joined(seams, grid, allowed, fit_frame=fit_frame)
     start = tree.largest().trimmed(grid)
     return Found(complete(grid, Fits.of(costs), start, allowed))

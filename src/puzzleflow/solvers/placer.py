@@ -105,7 +105,7 @@ def complete(grid: Grid, fits: Fits, start: Partial, allowed: BoolArray) -> IntA
     laid, and among equals the one with the highest mean compatibility to them
     (Pomeranz's order; compatibility first, as the supplement may be read, is
     worse). What stands against ``allowed`` is moved at the end with the
-    fewest moves.
+    fewest moves. Of several copies of a piece one is laid, the others are -1.
     """
     check_cancelled()
     rows, cols = grid.shape
@@ -121,13 +121,16 @@ def complete(grid: Grid, fits: Fits, start: Partial, allowed: BoolArray) -> IntA
             [cells[:, 0].min(), cells[:, 0].max(), cells[:, 1].min(), cells[:, 1].max()]
         )
     canvas[cells[:, 0], cells[:, 1]] = start.pieces
-    free = np.ones(grid.num_pieces, dtype=bool)
-    free[start.pieces] = False
+    copies = len(allowed) // grid.num_pieces
+    free: BoolArray = ~np.isin(np.arange(len(allowed)) // copies, start.pieces // copies)
     within = allowed if start.anchored else np.ones_like(allowed)
-    _grow(canvas, free, extent, rows, cols, fits.mutual, fits.buddy, within)
+    _grow(canvas, free, extent, rows, cols, fits.mutual, fits.buddy, within, copies)
     piece_at = canvas[extent[0] :, extent[2] :][:rows, :cols].ravel()
-    piece_at[piece_at == EMPTY] = np.setdiff1d(np.arange(grid.num_pieces), piece_at)
-    return nearest_allowed(invert(piece_at), allowed)
+    left = np.setdiff1d(np.arange(grid.num_pieces), piece_at[piece_at != EMPTY] // copies)
+    piece_at[piece_at == EMPTY] = copies * left
+    laid, position_of = np.sort(piece_at), np.full(len(allowed), EMPTY)
+    position_of[laid] = nearest_allowed(np.argsort(piece_at), allowed[laid])
+    return position_of
 
 
 @compiled
@@ -140,6 +143,7 @@ def _grow(
     mutual: FloatArray,
     buddy: IntArray,
     allowed: BoolArray,
+    copies: int,
 ) -> None:
     """Fill ``canvas`` in place; ``extent`` is first and last row, first and last column."""
     step_row, step_col = (0, 1, 0, -1), (1, 0, -1, 0)  # by direction
@@ -165,7 +169,7 @@ def _grow(
                 for piece in range(len(free)):
                     if not free[piece]:
                         continue
-                    if 0 <= position < len(free) and not allowed[piece, position]:
+                    if 0 <= position < rows * cols and not allowed[piece, position]:
                         continue
                     score, buddies = 0.0, 0
                     for n in range(num):
@@ -178,6 +182,7 @@ def _grow(
         if best_piece < 0:
             return  # nothing left that is allowed
         canvas[best_row, best_col] = best_piece
-        free[best_piece] = False
+        first = best_piece - best_piece % copies
+        free[first : first + copies] = False
         extent[0], extent[1] = min(extent[0], best_row), max(extent[1], best_row)
         extent[2], extent[3] = min(extent[2], best_col), max(extent[3], best_col)

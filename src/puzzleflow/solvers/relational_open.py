@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from puzzleflow.core.conditions import Conditions
-from puzzleflow.core.errors import NotAGrid
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.types import FloatArray, IntArray
@@ -25,13 +24,12 @@ from puzzleflow.models.relational import RelationalNet, Relations, World
 from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
+from puzzleflow.solvers.grids import grid_cost, num_empty, possible_grids, up_to_turning
 from puzzleflow.solvers.open_session import Hypothesis
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms, terms_of, weights_for
 from puzzleflow.solvers.seam_prior import prior_of
 
 NUM_TURNINGS = 3  # ways in which turned pieces may lie to each other that are followed up
-ELONGATED = 1.5  # cost of a grid for every factor e by which it is longer than wide
-INCOMPLETE = 0.7  # cost of every missing piece where the grid is not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +86,7 @@ def open_terms(network: RelationalNet, puzzle: Puzzle) -> tuple[Terms, int]:
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
     (terms,) = terms_of(relations, positions, priors, closed=world.closed)
-    return terms, _num_empty(puzzle.grid, puzzle)
+    return terms, num_empty(puzzle.grid, puzzle)
 
 
 def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[Hypothesis]:
@@ -113,7 +111,7 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
         all_terms = terms_of(relations, positions, priors, closed=closed)
         for turns, terms in zip(turnings, all_terms, strict=True):
             energy = _energy(terms, grid, weights_for(grid, fitted), puzzle)
-            found.append(Hypothesis(grid, turns, energy, _cost(grid, puzzle)))
+            found.append(Hypothesis(grid, turns, energy, grid_cost(grid, puzzle)))
     return found
 
 
@@ -132,35 +130,10 @@ def ways_up(network: RelationalNet, puzzle: Puzzle, weights: EnergyWeights) -> l
     ]
 
 
-def possible_grids(puzzle: Puzzle) -> list[Grid]:
-    """The grid where it is known, else every grid that the pieces may fill."""
-    if puzzle.known_grid is not None:
-        return [puzzle.known_grid]
-    grids = puzzle.conditions.grids(puzzle.num_pieces)
-    broad = [grid for grid in grids if max(grid.shape) <= 4 * min(grid.shape)]
-    if not grids:
-        raise NotAGrid(f"{puzzle.num_pieces} pieces fill no grid")
-    return broad or grids
-
-
-def _cost(grid: Grid, puzzle: Puzzle) -> float:
-    """Minus the log prior of a grid that is not known, but for a constant."""
-    if puzzle.known_grid is not None:
-        return 0.0
-    missing = max(0, grid.num_pieces - puzzle.num_pieces)
-    return ELONGATED * abs(float(np.log(grid.rows / grid.cols))) + INCOMPLETE * missing
-
-
-def _num_empty(grid: Grid, puzzle: Puzzle) -> int:
-    """How many empty places a layout on ``grid`` can have."""
-    spare = grid.num_pieces - puzzle.num_pieces
-    return max(0, min(puzzle.conditions.missing, spare + puzzle.conditions.foreign))
-
-
 def _energy(terms: Terms, grid: Grid, weights: EnergyWeights, puzzle: Puzzle) -> Energy:
     if puzzle.conditions.is_complete:
         return terms.energy(grid, weights)
-    return terms.energy(grid, weights, _num_empty(grid, puzzle))
+    return terms.energy(grid, weights, num_empty(grid, puzzle))
 
 
 def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted) -> IntArray:
@@ -171,12 +144,12 @@ def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: F
     T, N = encoded.num_turns, puzzle.num_pieces
     terms = encoded.all_terms(puzzle.conditions.is_complete)
     found: dict[tuple[int, ...], float] = {}
-    for grid in _up_to_turning(grids):
+    for grid in up_to_turning(grids):
         energy = _of_candidates(terms, grid, puzzle, weights_for(grid, fitted), T)
         (best,) = minimise(energy, seed=0)
         belief = posterior(energy, seed=0, start=best)
         turn_prob = belief.position_prob[: T * N].sum(axis=1).reshape(N, T)
-        cost = (best.energy or 0.0) + _cost(grid, puzzle)
+        cost = (best.energy or 0.0) + grid_cost(grid, puzzle)
         for turns, doubt in _likely_turns(turn_prob, best.position_of[: T * N].reshape(N, T)):
             key = tuple(((turns - turns[0]) % 4).tolist())
             found[key] = min(cost + doubt, found.get(key, np.inf))
@@ -189,8 +162,8 @@ def _of_candidates(
     terms: Terms, grid: Grid, puzzle: Puzzle, weights: EnergyWeights, num_turns: int
 ) -> Energy:
     """The energy of all turns of all pieces, and of empty places."""
-    num_empty = None if puzzle.conditions.is_complete else _num_empty(grid, puzzle)
-    energy = terms.energy(grid, weights, num_empty)
+    empties = None if puzzle.conditions.is_complete else num_empty(grid, puzzle)
+    energy = terms.energy(grid, weights, empties)
     empty = np.arange(energy.num_candidates - num_turns * puzzle.num_pieces)
     piece_of = np.repeat(np.arange(puzzle.num_pieces), num_turns)
     return replace(energy, piece_of=np.concatenate([piece_of, puzzle.num_pieces + empty]))
@@ -209,8 +182,3 @@ def _likely_turns(turn_prob: FloatArray, laid: IntArray) -> Iterator[tuple[IntAr
     for flat in np.argsort(odds, axis=None, kind="stable")[: NUM_TURNINGS - 1]:
         piece, turn = divmod(int(flat), laid.shape[1])
         yield np.where(pieces == piece, turn, turns), float(odds[piece, turn])
-
-
-def _up_to_turning(grids: Sequence[Grid]) -> list[Grid]:
-    """Of two grids that are each other turned, the flat one."""
-    return sorted({Grid(min(grid.shape), max(grid.shape)) for grid in grids})

@@ -17,6 +17,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.files import atomic_path
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
+from puzzleflow.generation.kinds import picture_table
 from puzzleflow.masks import as_grey, each_mask, read_masks, write_masks
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
@@ -55,12 +56,12 @@ def split_pictures(folder: str | Path, split: str, seed: int = 0) -> list[Path]:
 
 def _originals(folder: Path) -> dict[str, str]:
     """File → the key of its split; pictures of one object share the key."""
-    for table in (folder / "images.csv", folder.parent / "images.csv"):
-        if table.is_file():
-            with table.open(newline="", encoding="utf-8") as stream:
-                rows = [row for row in csv.DictReader(stream) if row.get("file")]
-                return {row["file"]: _split_key(row) for row in rows}
-    return {}
+    table = picture_table(folder)
+    if table is None:
+        return {}
+    with table.open(newline="", encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream) if row.get("file")]
+        return {row["file"]: _split_key(row) for row in rows}
 
 
 def _split_key(row: dict[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.formats.elsewhere import fetched
+from puzzleflow.generation.kinds import kinds_of
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import (
     MaskBank,
@@ -58,6 +59,7 @@ class TrainingData:
         for split in ("train", self.held_out):
             if not split_pictures(self.path, split):
                 raise InputError(f"{self.path}: no pictures of split {split!r} to cut puzzles from")
+            self._kinds(split_pictures(self.path, split))
         for name in self.masks:
             check_masks(name)
 
@@ -101,12 +103,19 @@ class TrainingData:
         masks = MaskBank.read(dict(self.masks), self.cache, report)
         train, other = (
             PuzzleStream(
-                PictureBank(split_pictures(self.path, split), self.cache),
-                masks, self.stream, seed=seed,
+                PictureBank(paths := split_pictures(self.path, split), self.cache),
+                masks, self.stream, seed=seed, kinds=self._kinds(paths),
             )
             for split, seed in (("train", self.seed), (self.held_out, HELD_OUT_SEED))
         )  # fmt: skip
         return train, other
+
+    def _kinds(self, paths: Sequence[Path]) -> list[str]:
+        """Of these pictures, where strangers are chosen by kind."""
+        if self.stream.foreign_kind == "any":
+            return []
+        names = [path.relative_to(self.path).as_posix() for path in paths]
+        return list(kinds_of(self.path, names).values())
 
     def _stored(self) -> tuple[StoredBatches, StoredBatches]:
         train, other = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,9 +14,10 @@ from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.core.types import IntArray
+from puzzleflow.options import Within
 from puzzleflow.solvers.rivals.base import Rival, RivalConfig
 from puzzleflow.solvers.rivals.deepzzle import Deepzzle
-from puzzleflow.solvers.rivals.diffassemble import DiffAssemble
+from puzzleflow.solvers.rivals.diffassemble import DiffAssemble, DiffAssembleConfig, turned
 from puzzleflow.solvers.rivals.fcvit import Fcvit
 from puzzleflow.solvers.rivals.jigsawgan import JigsawGan
 from puzzleflow.solvers.rivals.jpdvt import Jpdvt
@@ -100,12 +101,32 @@ class DeepzzleTraining(RivalTraining, name="deepzzle", rival=Deepzzle):
     """Train Deepzzle: the place of a piece relative to the central one."""
 
 
+@dataclass(frozen=True)
 class DiffAssembleTraining(RivalTraining, name="diffassemble", rival=DiffAssemble):
     """Train DiffAssemble: positions denoised on the graph of pieces."""
 
+    turned: Annotated[bool, "Pieces are turned by quarter turns."] = False
+    missing: Annotated[float, "Up to this share of the pieces is left out.", Within(0, 0.9)] = 0.0
+
+    def fitted(self, config: DiffAssembleConfig, grids: Sequence[Grid]) -> DiffAssembleConfig:
+        config = replace(config, turned=self.turned, missing=self.missing)
+        return super().fitted(config, grids)  # type: ignore[return-value]
+
+    def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
+        """Of positions; pieces are turned where the network knows turns."""
+        if self.turned:
+            batches = [_turned(batch) for batch in batches]
+        return super().validate(network, batches)
+
+
+def _turned(batch: Batch) -> Batch:
+    """The same puzzles with their pieces turned, always in the same way."""
+    turns = torch.randint(4, batch.position_of.shape, generator=torch.Generator().manual_seed(0))
+    return replace(batch, pieces=turned(batch.pieces, turns))
+
 
 class DiffAssemblePlusTraining(
-    RivalTraining, name="diffassemble+", rival=DiffAssemble, mended=True
+    DiffAssembleTraining, name="diffassemble+", rival=DiffAssemble, mended=True
 ):
     """Train DiffAssemble with alpha."""
 

@@ -7,7 +7,7 @@ anywhere: training resumes exactly, and workers share the work without overlap.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,11 @@ from scipy.ndimage import distance_transform_edt
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.generation.kinds import check_foreign_kind
 from puzzleflow.models.relational import World
 from puzzleflow.parallel import end_with_parent
 from puzzleflow.solvers.seam_prior import seam_prior
@@ -91,6 +93,7 @@ class StreamConfig:
     most_foreign: float = 0.3
     hidden_share: float = 0.0  # batches whose grid is not told
     turned_share: float = 0.0  # batches with pieces in all four turns, their grid not told
+    foreign_kind: str = "any"  # of strangers: any, or the same kind of picture, or another
 
 
 class NumberedBatches(IterableDataset[Batch]):
@@ -122,12 +125,16 @@ class PuzzleStream(NumberedBatches):
         *,
         seed: int,
         first_batch: int = 0,
+        kinds: Sequence[str] = (),
     ) -> None:
+        """``kinds``: of the pictures, where strangers are chosen by them."""
         self.pictures = pictures
         self.masks = masks
         self.config = config
         self.seed = seed
         self.first_batch = first_batch
+        check_foreign_kind(config.foreign_kind)
+        self.kinds = np.array(kinds)  # (M,) or empty
         self.grids = [Grid.parse(text) for text in config.grids]
         shares = np.array(list(config.grids.values()), dtype=float)
         self._shares = shares / shares.sum()
@@ -139,9 +146,7 @@ class PuzzleStream(NumberedBatches):
         num_turns = 4 if rng.random() < self.config.turned_share else 1
         size = max(1, self.config.pieces_per_batch // (num_turns * grid.num_pieces))
         missing, foreign = self._condition(grid, rng)
-        puzzles = [
-            self._opened(self._puzzle(grid, rng), missing, foreign, grid, rng) for _ in range(size)
-        ]
+        puzzles = [self._opened(missing, foreign, grid, rng) for _ in range(size)]
         hidden = bool(rng.random() < self.config.hidden_share)
         if num_turns > 1:
             puzzles, hidden = [in_all_turns(puzzle, grid) for puzzle in puzzles], True
@@ -162,45 +167,55 @@ class PuzzleStream(NumberedBatches):
         )
         return min(missing, grid.num_pieces - 1), foreign
 
-    def _opened(
-        self,
-        puzzle: Cut,
-        missing: int,
-        foreign: int,
-        grid: Grid,
-        rng: np.random.Generator,
-    ) -> Cut:
-        """``puzzle`` with its last pieces gone and pieces of another picture come in."""
-        pieces, position_of = puzzle
+    def _opened(self, missing: int, foreign: int, grid: Grid, rng: np.random.Generator) -> Cut:
+        """A puzzle with its first pieces gone and pieces of another picture come in."""
+        picture = int(rng.integers(len(self.pictures)))
+        pieces, position_of = self._puzzle(grid, rng, picture)
         pieces, position_of = pieces[missing:], position_of[missing:]
         if foreign:
-            others, _ = self._puzzle(grid, rng)
+            others, _ = self._puzzle(grid, rng, self._stranger(picture, rng))
             pieces = np.concatenate([pieces, others[:foreign]])
             position_of = np.concatenate([position_of, np.full(foreign, -1)])
             order = rng.permutation(len(pieces))
             pieces, position_of = pieces[order], position_of[order]
         return pieces, position_of
 
+    def _stranger(self, picture: int, rng: np.random.Generator) -> int:
+        """A picture whose pieces are foreign in a puzzle of ``picture``."""
+        if self.config.foreign_kind == "any":
+            return int(rng.integers(len(self.pictures)))
+        among = (self.kinds == self.kinds[picture]) == (self.config.foreign_kind == "same")
+        among[picture] = False
+        if not among.any():
+            raise InputError(
+                f"no picture of {self.config.foreign_kind} kind is with one of "
+                f"{self.kinds[picture]!r}: foreign_kind=any takes all"
+            )
+        return int(rng.choice(np.flatnonzero(among)))
+
     def validation(self, grid: Grid, num_puzzles: int, batch_size: int = 16) -> Iterator[Batch]:
         """Fixed puzzles, one a picture in order, cut as data sets are."""
         for first in range(0, num_puzzles, batch_size):
             yield self._collated(
                 [
-                    self._puzzle(grid, child_rng(self.seed, "validation", str(grid), index), index)
+                    self._puzzle(
+                        grid,
+                        child_rng(self.seed, "validation", str(grid), index),
+                        index % len(self.pictures),
+                        as_it_is=True,
+                    )
                     for index in range(first, min(first + batch_size, num_puzzles))
                 ],
                 grid,
             )
 
-    def _puzzle(self, grid: Grid, rng: np.random.Generator, picture: int | None = None) -> Cut:
-        """Pieces (N, 4, px, px) and their positions; a given ``picture`` is cut as it is."""
+    def _puzzle(
+        self, grid: Grid, rng: np.random.Generator, picture: int, *, as_it_is: bool = False
+    ) -> Cut:
+        """Pieces (N, 4, px, px) of a picture and their positions; any crop, unless ``as_it_is``."""
         px = self.config.piece_px
-        if picture is None:
-            canvas = self._canvas(grid, int(rng.integers(len(self.pictures))), rng)
-            square = rng.random() < self.config.square_share
-        else:
-            canvas = self._canvas(grid, picture % len(self.pictures), None)
-            square = False
+        canvas = self._canvas(grid, picture, None if as_it_is else rng)
+        square = not as_it_is and rng.random() < self.config.square_share
         cells = canvas.reshape(grid.rows, px, grid.cols, px, 3).transpose(0, 2, 4, 1, 3)
         cells = cells.reshape(grid.num_pieces, 3, px, px)  # by position
         alpha = (
@@ -208,7 +223,7 @@ class PuzzleStream(NumberedBatches):
             if square
             else self.masks.draw(grid.num_pieces, px, rng)
         )  # (N, px, px)
-        if picture is None and not square and rng.random() < self.config.wide_share:
+        if not as_it_is and not square and rng.random() < self.config.wide_share:
             alpha = _moved_inward(alpha, rng.uniform(0, self.config.deepest * px), rng)
         colour = cells * (alpha[:, None].astype(np.uint16) + 1) >> 8
         by_position = np.concatenate([colour.astype(np.uint8), alpha[:, None]], axis=1)

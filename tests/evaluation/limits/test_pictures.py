@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from puzzleflow.core.errors import FormatError, InputError
-from puzzleflow.evaluation.limits.pictures import draw_pictures, read_kinds, sample_pictures
+from puzzleflow.evaluation.limits.pictures import draw_pictures, sample_pictures
+from puzzleflow.generation.kinds import read_kinds
 from puzzleflow.samples import list_samples
 
 MakeFolder = Callable[..., Path]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
-from puzzleflow.files import read_table, write_bytes
+from puzzleflow.files import write_bytes
+from puzzleflow.generation.kinds import kind_of as known_kind
 from puzzleflow.generation.plan import pictures_digest
 from puzzleflow.generation.survey import Surveyed, survey_pictures
 from puzzleflow.journal import Journal
@@ -46,14 +47,14 @@ def draw_pictures(
 ) -> PictureSet:
     """``count`` pictures below ``folder`` drawn at random, and so many of each kind.
 
-    kinds    file → kind as :func:`read_kinds` gives it; None takes the uppermost
+    kinds    file → kind as ``read_kinds`` gives it; None takes the uppermost
              subfolder of a picture for its kind
     journal  folder in which a survey that was stopped finds what it had seen
     """
     names = [path.relative_to(folder).as_posix() for path in list_pictures(folder)]
     if not names:
         raise InputError(f"{folder}: no pictures in it")
-    kind_of = {name: kind for name in names if (kind := _kind_of(name, kinds))}
+    kind_of = {name: kind for name in names if (kind := known_kind(name, kinds))}
     if kinds is not None and not kind_of:
         raise InputError(f"{folder}: none of its {len(names)} pictures has a kind in the table")
     taken: Counter[str] = Counter()
@@ -84,32 +85,3 @@ def _survey(folder: Path, names: list[str], journals: Path) -> list[Surveyed]:
     path = journals / f"{digest[:16]}.jsonl"
     with Journal(path, "survey", {"pictures": digest}, Surveyed) as journal:
         return survey_pictures(folder, names, journal)
-
-
-def read_kinds(path: Path, merged: Sequence[str] = ()) -> dict[str, str]:
-    """File → kind from a CSV table with the columns ``file`` and ``kind``.
-
-    merged  ``NEW=OLD,OLD``: several kinds under one name
-    """
-    heading, *lines = read_table(path) or [[]]
-    if not {"file", "kind"} <= set(heading):
-        raise FormatError(f"{path}: expected the columns file and kind")
-    rows = [dict(zip(heading, line, strict=False)) for line in lines]
-    kinds = {row.get("file", ""): row.get("kind", "").strip() for row in rows}
-    new_name = {}
-    for text in merged:
-        new, _, old = text.partition("=")
-        names = [name.strip() for name in old.split(",") if name.strip()]
-        if not new.strip() or not names:
-            raise InputError(f"{text!r}: expected NEW=OLD,OLD, for example objects=lamps,ambers")
-        new_name.update(dict.fromkeys(names, new.strip()))
-    if unknown := sorted(set(new_name) - set(kinds.values())):
-        raise InputError(f"{path}: has no kind {', '.join(unknown)} to merge")
-    return {file: new_name.get(kind, kind) for file, kind in kinds.items() if kind}
-
-
-def _kind_of(name: str, kinds: Mapping[str, str] | None) -> str | None:
-    path = PurePosixPath(name)
-    if kinds is None:
-        return path.parts[0] if len(path.parts) > 1 else None
-    return kinds.get(name) or kinds.get(path.name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.core.types import FloatArray
+from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search.energy import Energy
 
 
@@ -38,6 +38,17 @@ class SeamCosts:
     @property
     def num_pieces(self) -> int:
         return len(self.right)
+
+    def between_pieces(self, copies: int) -> SeamCosts:
+        """The same where every piece is there in so many copies: none lies beside another."""
+        piece = np.arange(self.num_pieces) // copies
+        same = piece[:, None] == piece
+        return SeamCosts(np.where(same, np.inf, self.right), np.where(same, np.inf, self.down))
+
+    def among(self, chosen: IntArray) -> SeamCosts:
+        """The costs of some of the pieces alone."""
+        box = np.ix_(chosen, chosen)
+        return SeamCosts(self.right[box], self.down[box])
 
     def tamed(self) -> SeamCosts:
         """The same order without negative or infinite costs off the diagonal.

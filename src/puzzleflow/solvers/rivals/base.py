@@ -112,6 +112,10 @@ class Rival(nn.Module, ABC):
             known = " and ".join(self.config.grids)
             raise CannotSolve(f"these weights lay {known}, not {grid}: one output a position")
 
+    def grid_of(self, puzzle: Puzzle) -> Grid:
+        """The grid of a puzzle of a world that the method knows; else :class:`CannotSolve`."""
+        return puzzle.closed_grid
+
     def seen(self, pixels: Tensor) -> Tensor:
         """(…, 4, h, w) → (…, C, h, w): what the method looks at."""
         return pixels[..., : self.config.channels, :, :]
@@ -135,12 +139,13 @@ class RivalSolver:
         return self.rival(type(self.rival.presets["small"]).from_dict(sizes))
 
     def prepare(self, puzzle: Puzzle) -> RivalSession:
-        started, grid = time.perf_counter(), puzzle.closed_grid
+        started, grid = time.perf_counter(), self.network.grid_of(puzzle)
         self.network.check(grid)
         with torch.inference_mode():
             pixels = to_tensor(puzzle.pieces, self.network.config.piece_px)[None]
             encoded = self.network(pixels, grid)[0]
-        return RivalSession(self.name, self.network, encoded, grid, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return RivalSession(self.name, self.network, encoded, grid, puzzle, seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +156,7 @@ class RivalSession:
     network: Rival
     encoded: Tensor
     grid: Grid
+    puzzle: Puzzle
     prepare_s: float
 
     def solve(
@@ -164,11 +170,15 @@ class RivalSession:
         """Ask the network's own search; what it leaves unallowed is mended by few moves."""
         started = time.perf_counter()
         check_cancelled()
-        allowed = allowed_placements(self.grid.num_pieces, pinned, forbidden)
+        allowed = allowed_placements(
+            self.puzzle.num_pieces, pinned, forbidden, self.grid.num_pieces
+        )
         with torch.inference_mode():
             found = self.network.layout(self.encoded, self.grid, allowed, seed)
         position_of = nearest_allowed(found.position_of, allowed)
         prob = found.position_prob
+        grid = None if self.puzzle.is_closed else self.grid
+        turns = found.turns if self.puzzle.conditions.turned else None
         return Solution(
             position_of,
             solver=self.name,
@@ -176,7 +186,9 @@ class RivalSession:
             confidence=None if prob is None else prob[np.arange(len(prob)), position_of],
             position_prob=prob,
             trace=found.trace,
-            alternatives=(Layout(position_of),) if num_alternatives else (),
+            alternatives=(Layout(position_of, grid=grid, turns=turns),) if num_alternatives else (),
+            grid=grid,
+            turns=turns,
         )
 
 
