@@ -71,8 +71,8 @@ def open_hypotheses(puzzle: Puzzle) -> list[Hypothesis]:
         for turn in range(4):
             if (grid := flat.turned(turn)) in grids:
                 ways: IntArray = (turns + turn) % 4
-                chosen = seams[:, *np.ix_(4 * pieces + ways, 4 * pieces + ways)]
-                fixed = _energy(chosen, grid, puzzle)
+                chosen = 4 * pieces + ways
+                fixed = _energy(seams[:, chosen[:, None], chosen], grid, puzzle)
                 found.append(Hypothesis(grid, ways, fixed, grid_cost(grid, puzzle)))
     return found
 
