@@ -17,7 +17,7 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.options import Within
 from puzzleflow.solvers.rivals.base import Rival, RivalConfig
 from puzzleflow.solvers.rivals.deepzzle import Deepzzle
-from puzzleflow.solvers.rivals.diffassemble import DiffAssemble, DiffAssembleConfig, turned
+from puzzleflow.solvers.rivals.diffassemble import DiffAssemble, turned
 from puzzleflow.solvers.rivals.fcvit import Fcvit
 from puzzleflow.solvers.rivals.jigsawgan import JigsawGan
 from puzzleflow.solvers.rivals.jpdvt import Jpdvt
@@ -108,9 +108,8 @@ class DiffAssembleTraining(RivalTraining, name="diffassemble", rival=DiffAssembl
     turned: Annotated[bool, "Pieces are turned by quarter turns."] = False
     missing: Annotated[float, "Up to this share of the pieces is left out.", Within(0, 0.9)] = 0.0
 
-    def fitted(self, config: DiffAssembleConfig, grids: Sequence[Grid]) -> DiffAssembleConfig:
-        config = replace(config, turned=self.turned, missing=self.missing)
-        return super().fitted(config, grids)  # type: ignore[return-value]
+    def fitted(self, config: Any, grids: Sequence[Grid]) -> RivalConfig:
+        return super().fitted(replace(config, turned=self.turned, missing=self.missing), grids)
 
     def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
         """Of positions; pieces are turned where the network knows turns."""
