@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 from open_reading import told_puzzle
 
-from puzzleflow.cli._open_folder import describe_answer
+from puzzleflow.cli._open_folder import Asked, describe_answer, describe_confidence, untried
 from puzzleflow.core.conditions import Conditions, fits_well
 from puzzleflow.core.errors import InputError, NotAGrid
 from puzzleflow.core.grid import Grid
@@ -123,7 +123,8 @@ def test_a_folder_with_a_stranger_among_turned_pieces(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "pieces", puzzle)
     words = ("--turned", "--allow-foreign", 1, "--grid", "2x3")
     told = run("solve", folder, "--solver", SOLVER, "--out", tmp_path / "out", *words)
-    assert "; one left aside" in told
+    stranger = int(np.flatnonzero(puzzle.truth < 0)[0])
+    assert f"; one left aside ({stranger}.png)" in told
     (path,) = (tmp_path / "out").glob("*.layout.json")
     saved = read_layout(path)
     assert np.array_equal(saved.whole.turns, puzzle.true_turns)
@@ -160,4 +161,38 @@ def test_the_answer_in_words() -> None:
     solution = Solution(np.arange(8), "x", grid=Grid(3, 3), grid_prob=shares)
     assert describe_answer(solution) == "8 pieces: 3x3 with one missing (87 %), 2x4 (13 %)"
     left = Solution(np.array([0, -1, 1]), "x", grid=Grid(1, 2))
-    assert describe_answer(left) == "3 pieces: 1x2 with one too many (100 %); one left aside"
+    assert describe_answer(left) == "3 pieces: 1x2 with one too many (100 %); one left aside (1)"
+    names = [f"{letter}.png" for letter in "abcdef"]
+    both = Solution(np.array([0, -1, 1, -1, -1, -1]), "x", grid=Grid(2, 3))
+    assert describe_answer(both, names[:6]) == (
+        "6 pieces: 2x3 (100 %); four left aside (b.png, d.png, e.png, f.png), four cells empty"
+    )
+
+
+def test_confidence_in_words() -> None:
+    def said(*sure: float) -> str:
+        names = [f"p{number}" for number in range(len(sure))]
+        solution = Solution(np.arange(len(sure)), "x", confidence=np.array(sure))
+        return describe_confidence(solution, names)
+
+    assert said(0.99, 0.97) == "sure of every piece (97 % or more)"
+    assert said(0.99, 0.6, 0.5) == "likely right: 2 of 3 pieces; look first at p2 (50 %), p1 (60 %)"
+    assert said(*[0.1] * 6) == (
+        "likely right: 1 of 6 pieces; look first at p0 (10 %), p1 (10 %), p2 (10 %), p3 (10 %) "
+        "and 2 more. Do not trust this layout"
+    )
+
+
+def test_what_was_not_tried_is_said_of_doubtful_answers() -> None:
+    def said(num_pieces: int, sure: float, asked: Asked) -> str:
+        confidence = np.full(num_pieces, sure)
+        return untried(Solution(np.arange(num_pieces), "x", confidence=confidence), asked)
+
+    nothing = Asked(None, False, False, None, 0)
+    assert said(9, 0.99, nothing) == ""
+    assert "--allow-foreign N" in said(18, 0.99, nothing)  # two objects, or no broad grid
+    assert said(9, 0.5, nothing).count("--") == 3
+    assert said(9, 0.5, Asked(Grid(3, 3), False, True, None, 2)) == (
+        "not tried: --allow-missing N if more are lost"
+    )
+    assert said(9, 0.5, Asked(None, True, True, 1, 1)) == ""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from puzzleflow.core.grid import Grid
     from puzzleflow.core.puzzle import Puzzle, Solution
+    from puzzleflow.core.types import IntArray
     from puzzleflow.storage.source import PuzzleSource
 
+SURE = 0.9
+NAMED = 4  # pieces that are named one by one
 STRIP = 4  # a longer one is thought of only where there is no other
 _WORDS = ("no", "one", "two", "three", "four", "five", "six")
 
@@ -61,7 +67,7 @@ def open_puzzle(source: PuzzleSource, index: int, asked: Asked) -> Puzzle | None
     return source.as_open(index, grid, hidden)
 
 
-def describe_answer(solution: Solution) -> str:
+def describe_answer(solution: Solution, names: Sequence[str] | None = None) -> str:
     """``8 pieces: 3x3 with one missing (87 %), 2x4 (13 %)``, and the pieces left aside."""
     shares = solution.grid_prob or ((solution.grid, 1.0),)
     shown = [share for share in shares if share[1] >= 0.005] or shares[:1]
@@ -70,9 +76,53 @@ def describe_answer(solution: Solution) -> str:
         for grid, share in shown[:4]
         if grid is not None
     )
-    aside = int((solution.position_of < 0).sum())
-    told = f"; {_word(aside)} left aside" if aside else ""
+    aside = np.flatnonzero(solution.position_of < 0)
+    told = f"; {_word(len(aside))} left aside ({_named(aside, names)})" if len(aside) else ""
+    empty = int((solution.piece_at < 0).sum())
+    if len(aside) and empty:
+        told += f", {_word(empty)} cell{'s' * (empty > 1)} empty"
     return f"{solution.num_pieces} pieces: {grids}{told}"
+
+
+def describe_confidence(solution: Solution, names: Sequence[str] | None = None) -> str:
+    """What its own probabilities say of an answer, and which pieces to look at first."""
+    sure = np.asarray(solution.confidence)
+    doubtful = np.argsort(sure, kind="stable")[: int((sure < SURE).sum())]
+    if not len(doubtful):
+        return f"sure of every piece ({100 * sure.min():.0f} % or more)"
+    said = (
+        f"likely right: {sure.sum():.0f} of {len(sure)} pieces; look first at "
+        f"{_named(doubtful, names, [f' ({100 * share:.0f} %)' for share in sure[doubtful]])}"
+    )
+    return said if sure.mean() >= 0.5 else f"{said}. Do not trust this layout"
+
+
+def untried(solution: Solution, asked: Asked) -> str:
+    """What else may be the matter where an answer is doubtful or the pieces fill no broad grid."""
+    from puzzleflow.core.conditions import fits_well
+
+    doubtful = solution.confidence is not None and np.mean(solution.confidence) < SURE
+    ways = [
+        way
+        for way, was_asked in (
+            ("--allow-foreign N if some are of another picture", asked.foreign),
+            ("--allow-missing N if more are lost", asked.missing),
+            ("--turned if some lie on their side", asked.turned),
+        )
+        if not was_asked
+    ]
+    if not ways or not (doubtful or (asked.grid is None and not fits_well(solution.num_pieces))):
+        return ""
+    return f"not tried: {', '.join(ways)}"
+
+
+def _named(pieces: IntArray, names: Sequence[str] | None, told: Sequence[str] = ()) -> str:
+    """The names of the first few pieces, or their numbers; with each what is told of it."""
+    told = told or [""] * len(pieces)
+    known = [str(p) if names is None else names[p] for p in pieces[:NAMED].tolist()]
+    text = ", ".join(name + more for name, more in zip(known, told, strict=False))
+    left = len(pieces) - NAMED
+    return f"{text} and {left} more" if left > 0 else text
 
 
 def _difference(spare: int) -> str:

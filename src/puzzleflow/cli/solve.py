@@ -167,7 +167,12 @@ def _solve_one(
     """One puzzle of a source with files of its own; the grid of a bare folder is looked for."""
     from functools import partial
 
-    from puzzleflow.cli._open_folder import describe_answer, open_puzzle
+    from puzzleflow.cli._open_folder import (
+        describe_answer,
+        describe_confidence,
+        open_puzzle,
+        untried,
+    )
     from puzzleflow.core.errors import CannotSolve, InputError
     from puzzleflow.evaluation.solved_puzzle import solve_puzzle
 
@@ -190,25 +195,33 @@ def _solve_one(
         solution, results = answer(out, number, source[number], spec, pinned)
     print(f"1 solved by {spec.label} in {solution.seconds:.2f} s, written to {out}")
     if solution.grid is not None:
-        print(describe_answer(solution))
+        print(describe_answer(solution, puzzle.names))
     if solution.confidence is not None:
+        if _is_trained(spec):
+            print(describe_confidence(solution, puzzle.names))
         _warn_unlike(solution.grid or puzzle.known_grid, spec)
+    if opened is not None and (further := untried(solution, asked)):
+        print(further)
     if results is not None:
         _print_scores(results)
 
 
 def _warn_unlike(grid: Grid | None, spec: SolverSpec) -> None:
     """Say where the confidence of a trained solver has not been measured."""
-    from puzzleflow.options import options_of
-    from puzzleflow.solvers.registry import SOLVERS
-
-    trained = "weights" in options_of(SOLVERS.load(spec.name))
-    if trained and grid is not None and max(grid.shape) >= LONG * min(grid.shape):
+    if _is_trained(spec) and grid is not None and max(grid.shape) >= LONG * min(grid.shape):
         print(
             f"warning: {spec.name} was trained on grids less than twice as long as wide, not on "
             f"{grid}: its confidence may be too high",
             file=sys.stderr,
         )
+
+
+def _is_trained(spec: SolverSpec) -> bool:
+    """Whether a solver's confidence was fitted; that of others ranks pieces, no more."""
+    from puzzleflow.options import options_of
+    from puzzleflow.solvers.registry import SOLVERS
+
+    return "weights" in options_of(SOLVERS.load(spec.name))
 
 
 def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:
