@@ -3,9 +3,10 @@
 A server of its own process on the loopback; every client opens a sample, solves it, moves,
 pins, solves again, undoes, exports and closes, over and over; with ``WORKBENCH_PHOTO_MP`` it
 also brings a photograph of so many megapixels and moves the slider. ``WORKBENCH_LEAVE=1``
-leaves every workbench open, as people do. Printed: requests, failures, seconds of "solve again"
-and of the slider (median and 95th percentile), and the server's memory after a third of the
-time, at the end, and at its height.
+leaves every workbench open, as people do; ``WORKBENCH_PAUSE`` is how many seconds each of them
+thinks before going on. Printed: the server's memory at twelve moments, as they come; then
+requests, failures, seconds of "solve again" and of the slider (median and 95th percentile), and
+the server's memory after a third of the time, at the end, and at its height.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ SOLVER = os.environ.get("WORKBENCH_SOLVER")  # the default one unless named
 SIDE = int(os.environ.get("WORKBENCH_SIDE", "3"))
 PHOTO_MP = float(os.environ.get("WORKBENCH_PHOTO_MP", "0"))
 LEAVE = os.environ.get("WORKBENCH_LEAVE") == "1"
+PAUSE_S = float(os.environ.get("WORKBENCH_PAUSE", "0"))
+MOMENTS = 12  # at which memory is looked at
 
 
 def photograph(megapixels: float) -> bytes:
@@ -71,6 +74,7 @@ class Client(threading.Thread):
                     self.rounds += 1
                 except Exception as error:  # counted, never hidden
                     self.failures.append(f"{type(error).__name__}: {error}")
+                time.sleep(max(0.0, min(PAUSE_S, self.until - time.monotonic())))
 
     def ask(self, method: str, path: str, **options: object) -> httpx2.Response:
         self.requests += 1
@@ -152,8 +156,12 @@ def main() -> None:
         for client in clients:
             client.photo = content
             client.start()
-        time.sleep(SECONDS / 3)
-        early_mb = memory_mb(server.pid)
+        seen_mb = []
+        for moment in range(1, MOMENTS + 1):
+            time.sleep(max(0.0, begun + SECONDS * moment / MOMENTS - time.monotonic()))
+            seen_mb.append(memory_mb(server.pid))
+            print(f"{SECONDS * moment / MOMENTS:7.0f} s  {seen_mb[-1]:6.0f} MB", flush=True)
+        early_mb = seen_mb[MOMENTS // 3 - 1]
         for client in clients:
             client.join()
         late_mb, most_mb = memory_mb(server.pid), memory_mb(server.pid, "VmHWM")

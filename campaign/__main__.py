@@ -1,8 +1,10 @@
-"""``python -m campaign``: every part in turn, a table of what was found, exit status 1 on failure.
+"""``python -m campaign``: every part, a table of what was found, exit status 1 on failure.
 
-``--minutes`` is the length of the whole, ``--only`` names parts, ``--seed`` repeats a run (as far
-as cases do not depend on how fast the machine is), ``--write`` puts the table into
-docs/reliability.md.
+``--minutes`` is the length of the whole; from 30 on at least the promised numbers of cases are
+tried, within half as much time again. ``--short`` tries the same few cases every time, however
+long they take. ``--only`` names parts, ``--seed`` repeats a run (as far as cases do not depend on
+how fast the machine is), ``--write`` puts the table into docs/reliability.md. Parts run in three
+lanes, each a process of its own.
 """
 
 from __future__ import annotations
@@ -18,59 +20,73 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
+from campaign.outcome import Budget, Outcome
+
+Parts = dict[str, tuple[float, Callable[[Budget, Path], Outcome]]]  # share of the time, the work
 ROOT = Path(__file__).parents[1]
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-QUICK_MINUTES = 12  # below: what takes long regardless is left out
+WHOLE_MINUTES = 30  # below: what takes long regardless is left out
+SHORT_MINUTES, SHORT_SEED = 2, 1
 
 
 def main() -> int:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m campaign", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 24))
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, default=float(WHOLE_MINUTES))
+    length.add_argument("--short", action="store_true", help="the same few cases every time")
+    parser.add_argument("--seed", type=int)
     parser.add_argument("--only", default="", help="parts, comma-separated")
     parser.add_argument("--keep", type=Path, help="folder for files that failed")
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     asked = parser.parse_args()
     os.environ.update(dict.fromkeys(THREADS, "1"))  # one thread: what is forked must have no more
     sys.path.append(str(ROOT / "tests" / "helpers"))
-    parts = _parts()
-    chosen = [name for name in asked.only.split(",") if name] or list(parts)
-    if unknown := set(chosen) - set(parts):
-        parser.error(f"no part {', '.join(sorted(unknown))}; known: {', '.join(parts)}")
-    command = f"python -m campaign --minutes {asked.minutes:g} --seed {asked.seed}"
-    command += f" --only {asked.only}" if asked.only else ""
+    from campaign.forked import side_by_side, warm_up
+    from campaign.report import table, write
+
+    known = [name for lane in _lanes() for name in lane]
+    chosen = [name for name in asked.only.split(",") if name] or known
+    if unknown := set(chosen) - set(known):
+        parser.error(f"no part {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    seed = asked.seed
+    if seed is None:
+        seed = SHORT_SEED if asked.short else random.SystemRandom().randrange(1 << 24)
+    command = "python -m campaign " + ("--short" if asked.short else f"--minutes {asked.minutes:g}")
+    command += f" --seed {seed}" + (f" --only {asked.only}" if asked.only else "")
     print(f"{command}   (parts: {', '.join(chosen)})", flush=True)
     place = Path(tempfile.mkdtemp(prefix="puzzleflow-campaign-"))
+    began = time.monotonic()
     try:
-        outcomes = _run({name: parts[name] for name in chosen}, asked.minutes, asked.seed, place)
+        warm_up()
+        minutes = SHORT_MINUTES if asked.short else asked.minutes
+        extent = "short" if asked.short else "timed" if minutes < WHOLE_MINUTES else "whole"
+        lanes = [{name: lane[name] for name in lane if name in chosen} for lane in _lanes()]
+        run = partial(_run, minutes=minutes, seed=seed, extent=extent, place=place)
+        outcomes = [outcome for lane in side_by_side(run, lanes) for outcome in lane]
         failed = sum(len(outcome.failures) for outcome in outcomes)
         if failed and asked.keep:
             shutil.copytree(place, asked.keep, ignore=_huge, symlinks=True, dirs_exist_ok=True)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    from campaign.report import table, write
-
-    print(table(outcomes))
+    took = time.monotonic() - began
+    print(table(outcomes, took))
     if asked.write:
-        write(ROOT / "docs" / "reliability.md", outcomes, command)
+        write(ROOT / "docs" / "reliability.md", outcomes, command, took)
     return 1 if failed else 0
 
 
-def _run(parts: dict, minutes: float, seed: int, place: Path) -> list:  # type: ignore[type-arg]
-    from campaign.forked import warm_up
-    from campaign.outcome import Budget, Outcome
-
-    warm_up()
+def _run(
+    parts: Parts, minutes: float, seed: int, extent: Literal["short", "timed", "whole"], place: Path
+) -> list[Outcome]:
+    """The parts of one lane in turn."""
     outcomes = []
-    shares = sum(share for share, _ in parts.values())
-    ends, waiting = time.monotonic() + minutes * 60, shares
+    ends, waiting = time.monotonic() + minutes * 60, sum(share for share, _ in parts.values())
     for name, (share, run) in parts.items():
         left = max(0.0, ends - time.monotonic())  # what earlier parts did not use is shared
-        budget = Budget(
-            left * share / waiting, random.Random(f"{seed}/{name}"), quick=minutes < QUICK_MINUTES
-        )
+        budget = Budget(left * share / waiting, random.Random(f"{seed}/{name}"), extent)
         waiting -= share
         try:
             outcome = run(budget, place / name)
@@ -78,18 +94,17 @@ def _run(parts: dict, minutes: float, seed: int, place: Path) -> list:  # type: 
             outcome = Outcome(name, failures=[traceback.format_exc()[-3000:]])
         outcome.seconds = time.monotonic() - budget.began
         outcomes.append(outcome)
-        print(
+        told = [
             f"{outcome.part}: {outcome.cases} cases, {len(outcome.failures)} failures, "
             f"{outcome.seconds:.0f} s; {outcome.summary()}",
-            flush=True,
-        )
-        for failure in outcome.failures[:20]:
-            print(f"  FAILED {failure}", flush=True)
+            *(f"  FAILED {failure}" for failure in outcome.failures[:20]),
+        ]
+        print("\n".join(told), flush=True)
     return outcomes
 
 
-def _parts() -> dict[str, tuple[float, Callable]]:  # type: ignore[type-arg]
-    """Name → share of the time, and what runs it."""
+def _lanes() -> list[Parts]:
+    """What runs side by side: readers of files; commands; servers."""
     from campaign import (
         costly,
         full_disk,
@@ -104,21 +119,21 @@ def _parts() -> dict[str, tuple[float, Callable]]:  # type: ignore[type-arg]
 
     fuzzed = ("formats", "files", "weights", "states", "journals")
     shares = (8, 5, 3, 2, 3)
-    return {
-        **{
-            short: (share, partial(fuzzing.run, group))
-            for short, share, group in zip(fuzzed, shares, fuzzing.GROUPS, strict=True)
-        },
-        "costly": (1.5, costly.run),
-        "matrix": (0.5, wrong_weights.run),
-        "kills": (10, interrupted.kills),
-        "rivals": (2, interrupted.rivals),
-        "disk": (3, full_disk.run),
-        "names": (2, names.run),
-        "outward": (1.5, outward.run),
-        "museum": (2, museum.run),
-        "workbench": (12, workbench.run),
+    files: Parts = {
+        short: (share, partial(fuzzing.run, group))
+        for short, share, group in zip(fuzzed, shares, fuzzing.GROUPS, strict=True)
     }
+    return [
+        {**files, "costly": (1.5, costly.run), "matrix": (0.5, wrong_weights.run)},
+        {
+            "kills": (10, interrupted.kills),
+            "rivals": (2, interrupted.rivals),
+            "disk": (3, full_disk.run),
+            "names": (2, names.run),
+            "outward": (1.5, outward.run),
+        },
+        {"museum": (2, museum.run), "workbench": (12, workbench.run)},
+    ]
 
 
 def _huge(folder: str, names: list[str]) -> list[str]:

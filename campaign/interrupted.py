@@ -5,17 +5,22 @@ from __future__ import annotations
 import shutil
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 from campaign.commands import LONGEST_S, Essence, LongCommand, long_commands, prepared
 from campaign.forked import Command, begin
 from campaign.outcome import Budget, Outcome
 
-MOST_ROUNDS = 50  # of every command
-FEWEST = 3  # cases of every part, however little time there is
+KILLS = 50  # of every command in a whole campaign
+ROW = 5  # signals in a row before the command may end
+ROUNDS = 2  # of every command, of a whole campaign: rivals, full disks
+SHORT = 3  # commands of a short one
+PATIENCE_S = 120.0  # with a command that was sent a signal
 SIGNALS = {
     "SIGKILL": signal.SIGKILL,
     "SIGTERM": signal.SIGTERM,
@@ -42,59 +47,88 @@ def reference(place: Path, command: LongCommand) -> Known | str:
     return Known(command, command.essence(out), time.monotonic() - began)
 
 
-def disturbed(budget: Budget, place: Path, outcome: Outcome) -> Iterator[Known]:
-    """Commands to disturb, each as often as any other, until the time is over."""
+def known_commands(budget: Budget, place: Path, outcome: Outcome) -> list[Known]:
+    """The long commands, each run once without disturbance; what fails even so is a failure."""
     shared = place.parent / "shared"
     place.mkdir(parents=True, exist_ok=True)
     prepared(shared)
-    commands = [one for one in long_commands(shared) if one.in_quick or not budget.quick]
-    for _ in range(MOST_ROUNDS):
-        for command in budget.rng.sample(commands, len(commands)):
-            if budget.left < 0 and outcome.cases >= FEWEST:
-                return
+    found = []
+    for command in long_commands(shared):
+        if command.in_quick or not budget.quick:
             known = reference(shared, command)
             if isinstance(known, Known):
-                yield known
+                found.append(known)
             else:
                 outcome.case(f"{command.name}, undisturbed", known)
-                commands.remove(command)
+    return found
+
+
+def disturbed(budget: Budget, place: Path, outcome: Outcome, before: int = 0) -> Iterator[Known]:
+    """Commands to disturb, each as often as any other, until it is enough.
+
+    before  cases of ``outcome`` that were something else
+    """
+    commands = known_commands(budget, place, outcome)
+    for number in count():
+        for one in budget.rng.sample(commands, len(commands)):
+            whole = ROUNDS * len(commands)
+            done = outcome.cases - before
+            if budget.spent(done, short=SHORT, whole=whole) or number > KILLS:
+                return
+            yield one
 
 
 def kills(budget: Budget, place: Path) -> Outcome:
     """Each long command is ended at random moments, run again, and gives the same bytes."""
     outcome = Outcome("long commands ended at random moments")
-    for number, one in enumerate(disturbed(budget, place, outcome)):
-        name = "SIGKILL" if budget.rng.random() < 0.7 else budget.rng.choice(list(SIGNALS))
-        moments = [
-            budget.rng.uniform(0.03, max(0.1, one.seconds))
-            for _ in range(budget.rng.choice([1, 1, 2]))
-        ]
-        what = f"{one.command.name}, {name} after {', '.join(f'{m:.2f} s' for m in moments)}"
+    commands = known_commands(budget, place, outcome)
+    by_name = {one.command.name: one for one in commands}
+    killed, rounds = Counter[str](), Counter[str]()
+    done = rounds if budget.extent == "short" else killed
+    for number in count() if commands else ():
+        name = min(by_name, key=lambda each: (done[each], rounds[each]))
+        if done[name] >= KILLS or budget.spent(done[name], short=1, whole=KILLS):
+            break
+        one = by_name[name]
+        rounds[name] += 1
         out = one.command.folder(place / str(number))
-        failure = _ended(one, SIGNALS[name], moments, out, outcome)
-        outcome.case(what, failure, kind=name)
+        signals = [
+            "SIGKILL" if budget.rng.random() < 0.8 else budget.rng.choice(list(SIGNALS))
+            for _ in range(ROW)
+        ]
+        moments = [budget.rng.uniform(0.03, max(0.1, one.seconds)) for _ in signals]
+        sent, failure = _ended(one, list(zip(signals, moments, strict=True)), out)
+        killed[name] += sent.count("SIGKILL")
+        told = ", ".join(f"{s} after {m:.2f} s" for s, m in zip(sent, moments, strict=False))
+        outcome.case(f"{name}, {told}", failure)
+        outcome.cases += len(sent) - 1
+        outcome.told.update(sent)
         shutil.rmtree(out.parent)
+    fewest = min((killed[name] for name in by_name), default=0)
+    outcome.notes.append(f"{len(commands)} commands, SIGKILL at least {fewest} times each")
     return outcome
 
 
-def _ended(one: Known, number: int, moments: list[float], out: Path, outcome: Outcome) -> str:
-    told = out.parent / "told.log"
+def _ended(one: Known, planned: list[tuple[str, float]], out: Path) -> tuple[list[str], str]:
+    """The signals that met a running command, and what is wrong."""
+    told, sent = out.parent / "told.log", []
     out.parent.mkdir()
-    for moment in moments:
+    for name, moment in planned:
         running = begin(one.command.call(out), told)
         if running.wait(moment) is None:
-            running.send(number)
-        code = running.finish(60)
+            running.send(SIGNALS[name])
+        code = running.finish(PATIENCE_S)
         if orphans := running.orphans():
-            return f"{orphans} processes outlive it"
+            return sent, f"{orphans} processes outlive it"
         if code == 0:
-            outcome.told["ended before"] += 1
-        elif (failure := _graceful(code, number, running)) != "":
-            return failure
+            break  # it was done before
+        sent.append(name)
+        if failure := _graceful(code, SIGNALS[name], running):
+            return sent, failure
     finished = begin(one.command.call(out), told)
     if (code := finished.finish(LONGEST_S)) != 0:
-        return f"run again it ended with {code}: {_tail(finished)}"
-    return compared(one, out)
+        return sent, f"run again it ended with {code}: {_tail(finished)}"
+    return sent, compared(one, out)
 
 
 def _graceful(code: int, number: int, running: Command) -> str:

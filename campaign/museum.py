@@ -50,7 +50,7 @@ def run(budget: Budget, place: Path) -> Outcome:
                     killed.send(signal.SIGKILL)
                 killed.finish()
             running = begin(words, place / "told.log")
-            code = running.finish(max(120.0, 2 * budget.seconds))
+            code = running.finish(max(1200.0, 2 * budget.seconds))
             failure = "" if code == 0 else f"ended with {code}: {running.output()[-800:]}"
         finally:
             os.kill(server, signal.SIGKILL)

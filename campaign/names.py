@@ -34,7 +34,7 @@ def run(budget: Budget, place: Path) -> Outcome:
     names = list(NAMES) if not budget.quick else budget.rng.sample(NAMES, 8)
     for name in names:
         for command, words, folder in _calls(place, name):
-            if budget.left < 0 and outcome.cases > 9:
+            if budget.spent(outcome.cases, short=25, whole=5 * len(NAMES)):
                 return outcome
             running = begin(tuple(map(str, words)), place / "told.log")
             code, said = running.finish(120), running.output()

@@ -6,6 +6,9 @@ import random
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Literal
+
+FEWEST = 3  # cases of every part, however little time there is
 
 
 @dataclass
@@ -38,13 +41,33 @@ class Outcome:
 
 @dataclass
 class Budget:
-    """How long a part may take, and the random numbers that it draws from."""
+    """How much a part may do, and the random numbers that it draws from.
+
+    extent  "short": the same few cases every time, however long they take;
+            "timed": as many as the time allows, without what takes long regardless;
+            "whole": as many, and at least what is promised, within half as much time again
+    """
 
     seconds: float
     rng: random.Random
-    quick: bool  # a shortened campaign: what takes long regardless is left out
+    extent: Literal["short", "timed", "whole"] = "timed"
     began: float = field(default_factory=time.monotonic)
 
     @property
     def left(self) -> float:
         return self.began + self.seconds - time.monotonic()
+
+    @property
+    def quick(self) -> bool:
+        """Whether what takes long regardless is left out."""
+        return self.extent != "whole"
+
+    def spent(self, done: int, *, short: int, whole: int) -> bool:
+        """Whether ``done`` cases are enough: of a short campaign, and of a whole one at least."""
+        if self.extent == "short":
+            return done >= short
+        if self.left > 0:
+            return False
+        if self.extent == "timed":
+            return done >= min(short, FEWEST)
+        return done >= whole or self.left < -self.seconds / 2

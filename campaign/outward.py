@@ -52,10 +52,11 @@ def run(budget: Budget, place: Path) -> Outcome:
     prepared(shared)
     small = ("--grid", "2x2", "--erosion", "fixed:4", "--piece-px", 32)
     cases = [
+        ("serve", SERVE, ()),
+        ("ONNX solving", ONNX_SOLVE, (shared / "gap" / "train", place / "onnx")),
         ("ONNX Runtime", ONNX, ()),
         ("demo", DEMO, ("demo", *small, "--out", place / "demo")),
         ("solve", DEMO, ("solve", shared / "gap" / "train", "--limit", 2, "--out", place / "out")),
-        ("serve", SERVE, ()),
         (
             "train",
             DEMO,
@@ -65,11 +66,10 @@ def run(budget: Budget, place: Path) -> Outcome:
                 *("--num-validation", 0, "--steps", 2, "--out", place / "run"),
             ),
         ),
-        ("ONNX solving", ONNX_SOLVE, (shared / "gap" / "train", place / "onnx")),
     ]
     for number, (name, code, words) in enumerate(cases):
-        if number > 1 and budget.left < 0:
-            outcome.notes.append(f"no time for {', '.join(case[0] for case in cases[number:])}")
+        if budget.spent(number, short=2, whole=len(cases)):
+            outcome.notes.append(f"left out: {', '.join(case[0] for case in cases[number:])}")
             break
         try:
             calls = outward_calls(place / f"home-{number}", code, *words)

@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,23 +33,44 @@ from campaign.outcome import Budget, Outcome
 CLIENTS = 20
 DESCRIPTORS = 1024
 SLOW = 300  # half-open connections
+CROWD_S = 600.0  # of a whole campaign
 JUDGED_S = 240.0  # memory is judged of runs that are at least so long
 FLAT = 1.10
+HUNG_S = 600.0  # clients that take so much longer are given up
+SHORT = 4  # rounds of every client in a short campaign
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How long clients go on: so many rounds each, or so many seconds."""
+
+    seconds: float
+    rounds: int | None = None
+
+    def turns(self) -> Iterator[int]:
+        """0, 1, 2 … until it is over."""
+        until = time.monotonic() + self.seconds
+        number = 0
+        while number < self.rounds if self.rounds else time.monotonic() < until:
+            yield number
+            number += 1
 
 
 def run(budget: Budget, place: Path) -> Outcome:
     """Crowd, race of opening and closing, many pieces, slow clients, made-up requests."""
     outcome = Outcome("workbench under 20 clients")
     place.mkdir(parents=True)
+    rounds = SHORT if budget.extent == "short" else None
+    crowd_s = budget.seconds * 0.6 if budget.quick else CROWD_S
     with _served(place) as (server, address):
         for name, work, seconds in (
-            ("crowd", _crowd, budget.seconds * 0.6),
-            ("open and close", _race, budget.seconds * 0.1),
+            ("crowd", _crowd, crowd_s),
+            ("open and close", _race, min(60.0, budget.seconds * 0.1)),
             ("48 workbenches of 100 pieces", _many_pieces, 0 if budget.quick else 1),
             ("slow clients", _slow, min(20.0, budget.seconds * 0.1)),
         ):
             if seconds:
-                _phase(outcome, name, work, server, address, max(3.0, seconds))
+                _phase(outcome, name, work, server, address, Shift(max(3.0, seconds), rounds))
         stderr = len(server.output())
         if stderr > 1 << 20:
             outcome.case("what the server prints", f"{stderr:,} bytes")
@@ -80,10 +102,10 @@ def _served(place: Path) -> Iterator[tuple[Command, str]]:
 def _phase(
     outcome: Outcome,
     name: str,
-    work: Callable[[str, float, Counter[str]], None],
+    work: Callable[[str, Shift, Counter[str]], None],
     server: Command,
     address: str,
-    seconds: float,
+    shift: Shift,
 ) -> None:
     """One kind of load from a process of its own, while the server's memory is watched."""
     reader, writer = os.pipe()
@@ -91,7 +113,7 @@ def _phase(
     if child == 0:
         counts: Counter[str] = Counter()
         try:
-            work(address, seconds, counts)
+            work(address, shift, counts)
         except BaseException as error:
             counts[f"broke: {error!r}"[:300]] += 1
         os.write(writer, json.dumps(counts).encode()[:60_000])
@@ -102,7 +124,7 @@ def _phase(
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         time.sleep(0.5)
         memory.append((time.monotonic() - began, _resident(server.process)))
-        if time.monotonic() - began > seconds + 180:
+        if time.monotonic() - began > shift.seconds + HUNG_S:
             os.kill(child, signal.SIGKILL)
     with os.fdopen(reader, "rb") as stream:
         counts = Counter(json.loads(stream.read() or b'{"broke: no answer": 1}'))
@@ -162,7 +184,7 @@ class _Client:
     def __init__(self, address: str, counts: Counter[str]) -> None:
         import httpx2
 
-        self.http = httpx2.Client(base_url=address, timeout=120)
+        self.http = httpx2.Client(base_url=address, timeout=300)
         self.counts = counts
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
@@ -185,13 +207,12 @@ class _Client:
         return f"api/workbenches/{answer.json()['id']}" if good else None
 
 
-def _crowd(address: str, seconds: float, counts: Counter[str]) -> None:
+def _crowd(address: str, shift: Shift, counts: Counter[str]) -> None:
     """Twenty people: open, solve, look, save, close; some only look; some send nonsense."""
-    until = time.monotonic() + seconds
 
     def person(number: int) -> None:
         client = _Client(address, counts)
-        while time.monotonic() < until:
+        for _ in shift.turns():
             if number % 5 == 4:
                 client.ask("POST", "api/workbenches/photo", files={"file": ("x", b"\x89PNG" * 99)})
                 client.ask("GET", "api/workbenches/none")
@@ -214,14 +235,13 @@ def _crowd(address: str, seconds: float, counts: Counter[str]) -> None:
     _threads(person)
 
 
-def _race(address: str, seconds: float, counts: Counter[str]) -> None:
+def _race(address: str, shift: Shift, counts: Counter[str]) -> None:
     """Everybody opens and closes, also what others have just opened."""
-    until = time.monotonic() + seconds
     known: list[str] = []
 
     def person(number: int) -> None:
         client = _Client(address, counts)
-        while time.monotonic() < until:
+        for _ in shift.turns():
             if number % 2 and known:
                 path = known[-1 - number % min(len(known), 20)]
                 client.ask("GET", path)
@@ -235,7 +255,7 @@ def _race(address: str, seconds: float, counts: Counter[str]) -> None:
         client.ask("DELETE", path)
 
 
-def _many_pieces(address: str, seconds: float, counts: Counter[str]) -> None:
+def _many_pieces(address: str, shift: Shift, counts: Counter[str]) -> None:
     """As many workbenches of as many pieces as are allowed, all open at once."""
     client = _Client(address, counts)
     for _ in range(48):
@@ -246,7 +266,7 @@ def _many_pieces(address: str, seconds: float, counts: Counter[str]) -> None:
             client.ask("GET", path)
 
 
-def _slow(address: str, seconds: float, counts: Counter[str]) -> None:
+def _slow(address: str, shift: Shift, counts: Counter[str]) -> None:
     """Connections that never finish a request, while somebody else works."""
     place = urlsplit(address)
     half: list[socket.socket] = []
@@ -255,9 +275,8 @@ def _slow(address: str, seconds: float, counts: Counter[str]) -> None:
             line = socket.create_connection((place.hostname, place.port or 80), timeout=5)
             line.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "[: 5 + number % 40])
             half.append(line)
-    until = time.monotonic() + seconds
     client = _Client(address, counts)
-    while time.monotonic() < until:
+    for _ in shift.turns():
         for line in half[::9]:
             with suppress(OSError):
                 line.sendall(b"x")

@@ -7,13 +7,14 @@ import random
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from campaign.commands import LongCommand
-from campaign.forked import begin, call
+from campaign.forked import begin, call, side_by_side
 from campaign.interrupted import Known, compared
-from campaign.outcome import Outcome
+from campaign.outcome import Budget, Outcome
 from campaign.report import BEGIN, END, table, write
 from damaging import damage_file
 
@@ -50,6 +51,32 @@ def test_a_call_tells_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     assert large.failure == ""
     monkeypatch.setattr("campaign.forked.MAX_GROWTH", 100 << 20)
     assert call(take).failure.startswith("took 0.2")
+
+
+def test_lanes_run_side_by_side_and_answer_in_order() -> None:
+    began = time.monotonic()
+    answers = side_by_side(lambda n: (n, os.getpid(), time.monotonic()), [3, 1, 2])
+    assert [number for number, _, _ in answers] == [3, 1, 2]
+    assert len({process for _, process, _ in answers} | {os.getpid()}) == 4
+    assert all(ended > began for _, _, ended in answers)
+
+
+@pytest.mark.parametrize(
+    ("extent", "seconds", "enough"), [("short", 0, 5), ("short", 99, 5), ("timed", 0, 3)]
+)
+def test_how_much_is_enough(extent: Any, seconds: float, enough: int) -> None:
+    budget = Budget(seconds, random.Random(0), extent)
+    assert not budget.spent(enough - 1, short=5, whole=50)
+    assert budget.spent(enough, short=5, whole=50)
+
+
+def test_a_whole_campaign_keeps_its_promises_within_limits() -> None:
+    began = time.monotonic()
+    late = Budget(100, random.Random(0), "whole", began - 130)
+    assert not late.spent(49, short=5, whole=50)
+    assert late.spent(50, short=5, whole=50)
+    assert Budget(100, random.Random(0), "whole", began - 160).spent(0, short=5, whole=50)
+    assert not Budget(100, random.Random(0), "whole", began).spent(99, short=5, whole=50)
 
 
 def test_a_command_is_a_session_whose_words_are_kept(tmp_path: Path) -> None:
@@ -98,13 +125,13 @@ def test_the_report_counts(tmp_path: Path) -> None:
     outcome = Outcome("files")
     outcome.case("one", kind="refused")
     outcome.case("two", "traceback")
-    assert "| files | 2 | 1 | 0 | 1 refused |" in table([outcome])
+    assert "| files | 2 | 1 | 0 | 1 refused |" in table([outcome], 7)
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}old{END}\nafter\n")
-    write(page, [outcome], "python -m campaign")
+    write(page, [outcome], "python -m campaign", 7)
     text = page.read_text()
     assert "old" not in text
     assert text.startswith("before\n")
     assert "- two: traceback" in text
-    write(page, [outcome], "python -m campaign")
+    write(page, [outcome], "python -m campaign", 7)
     assert page.read_text().count(BEGIN) == 1

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.files import (
+    atomic_folder,
     atomic_path,
     read_json,
     remove_stale_parts,
@@ -80,6 +81,23 @@ def test_the_final_name_does_not_exist_before_the_end(tmp_path):
         temporary.write_bytes(b"whole")
         assert not path.exists()
     assert path.read_bytes() == b"whole"
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
+    with pytest.raises(OutputError), atomic_folder(tmp_path / "set") as inside:
+        (inside / "a.txt").touch() or write_text(inside / "a.txt" / "below", "1")
+    assert list(tmp_path.iterdir()) == []
+    with atomic_folder(tmp_path / "sets" / "set") as inside:
+        write_text(inside / "a.txt", "1")
+        assert not (tmp_path / "sets" / "set").exists()
+    assert [p.name for p in (tmp_path / "sets").rglob("*")] == ["set", "a.txt"]
+    assert (tmp_path / "sets" / "set").stat().st_mode == (tmp_path / "sets").stat().st_mode
+    with (
+        pytest.raises(OutputError, match="sets/set: Directory not empty"),
+        atomic_folder(tmp_path / "sets" / "set"),
+    ):
+        pass
+    assert [p.name for p in (tmp_path / "sets").iterdir()] == ["set"]
 
 
 def test_no_space_left_is_said_with_the_file(tmp_path, monkeypatch):
@@ -150,6 +168,7 @@ def test_only_the_temporary_files_of_dead_processes_go(tmp_path):
     for name in kept | gone:
         (folder / name).touch()
     os.utime(reborn, (1, 1))
+    (folder / f".set.{dead}.abc.part" / "whole").mkdir(parents=True)  # of an atomic folder
     remove_stale_parts(tmp_path)
     assert {path.name for path in folder.iterdir()} == kept
 

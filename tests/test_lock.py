@@ -146,3 +146,19 @@ def test_what_cannot_be_locked_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(fcntl, "flock", unsupported)
     with pytest.raises(OutputError, match=r"cannot lock .*: No locks available"), locked(tmp_path):
         pass
+
+
+def test_a_full_disk_is_locked_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int, content: bytes, offset: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with (
+        locked(tmp_path / "out"),
+        pytest.raises(OutputError, match="another process is writing"),
+        locked(tmp_path / "out"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -81,13 +81,33 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """A temporary folder that becomes ``path``, which is not there yet, when the block succeeds.
+
+    It is named as the files of :func:`atomic_path` are, and errors are told as there.
+    """
+    path = Path(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        prefix = f".{path.name[:40]}.{os.getpid()}."
+        temporary = Path(tempfile.mkdtemp(prefix=prefix, suffix=".part", dir=path.parent))
+        try:
+            inside = temporary / "whole"  # with the rights of a new folder, which mkdtemp's has not
+            inside.mkdir()
+            yield inside
+            inside.rename(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
 def remove_stale_parts(folder: Path) -> None:
-    """Remove the temporary files below ``folder`` whose process is gone: it was killed."""
+    """Remove what :func:`atomic_path` and its like left below ``folder`` when they were killed."""
     for part in folder.rglob(".*.part"):
         owner = part.name.split(".")[-3]
         with suppress(OSError):
             if owner.isdecimal() and not _is_alive(int(owner), part.stat().st_mtime):
-                part.unlink()
+                shutil.rmtree(part) if part.is_dir() else part.unlink()
 
 
 def _is_alive(process: int, then_s: float) -> bool:

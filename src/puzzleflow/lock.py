@@ -67,8 +67,10 @@ def _take(folder: Path) -> int:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(handle, path):  # and not removed by its last owner while we opened it
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+                with suppress(OSError):  # a full disk: the lock holds, only nobody learns whose
+                    os.ftruncate(handle, 0)
+                    who = f"process {os.getpid()} on {socket.gethostname()}"
+                    os.pwrite(handle, who.encode(), 0)
                 return handle
         except BlockingIOError as error:
             holder = os.read(handle, 200).decode(errors="replace") or "another process"

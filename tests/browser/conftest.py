@@ -21,7 +21,7 @@ from puzzleflow.web.app import create_app
 from puzzleflow.web.server import running
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-TIMEOUT_MS = 30_000
+TIMEOUT_MS = 120_000  # of a machine that is busy with other things
 expect.set_options(timeout=TIMEOUT_MS)
 
 

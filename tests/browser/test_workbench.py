@@ -146,6 +146,37 @@ def test_several_pieces_blocks_zoom_loupe_and_looks(try_it: Callable[[str, str],
     assert page.evaluate(apart) != near
 
 
+def test_two_fingers_zoom_and_move_no_piece(tried: Page) -> None:
+    before = pieces(tried)
+    fingers = tried.context.new_cdp_session(tried)
+    fingers.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        told = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+
+    def pinch(begin: float, end: float) -> None:
+        """Both on pieces, so many pixels from the middle of the view, along a diagonal."""
+        x, y = middle(tried.locator(".fit"))
+        touch("touchStart", (x - begin, y - begin))
+        touch("touchStart", (x - begin, y - begin), (x + begin, y + begin))
+        for part in (0.25, 0.5, 0.75, 1):
+            far = begin + part * (end - begin)
+            touch("touchMove", (x - far, y - far), (x + far, y + far))
+        touch("touchEnd")
+
+    wide = "document.querySelector('.board').getBoundingClientRect().width"
+    usual = tried.evaluate(wide)
+    pinch(60, 120)
+    assert tried.evaluate(wide) == pytest.approx(2 * usual, rel=0.1)
+    expect(tried.locator(".ghost")).to_have_count(0)
+    pinch(120, 40)
+    assert tried.evaluate(wide) == pytest.approx(usual)
+    assert pieces(tried) == before  # the finger that came first had taken up a piece
+    drag(tried, cell(tried, 0), cell(tried, 1))  # one finger, or a mouse, still moves one
+    wait_for(tried, [before[1], before[0], *before[2:]])
+
+
 def test_the_refinement_is_a_slider(try_it: Callable[[str, str], Page]) -> None:
     page = try_it("3 × 3", "flow-seams")
     solved = pieces(page)

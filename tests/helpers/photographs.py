@@ -57,6 +57,7 @@ class Conditions:
     dust           specks for each piece
     jpeg_quality   0 keeps the pixels as they are
     gap_px         least distance of neighbouring pieces' cells
+    grain          pattern of a wooden ground, in levels
     """
 
     ground: tuple[int, int, int] = GROUNDS["light grey"]
@@ -69,6 +70,7 @@ class Conditions:
     dust: float = 3.0
     jpeg_quality: int = 85
     gap_px: int = 12
+    grain: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +139,9 @@ def compose_photograph(
     colour, piece_of = _lay_out(pieces, conditions, rng, columns)
     owned = piece_of > 0
     side = max(pieces.shape[1:3])
-    ground = np.array(conditions.ground, np.float32)
+    y, x = np.mgrid[: owned.shape[0], : owned.shape[1]]
+    wood = np.sin(x / 9 + 3 * np.sin(y / 120)) + 0.4 * np.sin(x / 2.5)  # (H, W)
+    ground = np.array(conditions.ground, np.float32) + (conditions.grain * wood)[..., None]
     shade = 1 - conditions.shadow * _shadow(owned, conditions.shadow_blur * side, rng)
     scene = np.where(owned[..., None], colour, ground * shade[..., None])  # (H, W, 3)
     scene = _with_dust(scene, round(conditions.dust * len(pieces)), rng)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from museum_table import THINGS, photographed_table
 from photographs import GROUNDS, Conditions, compose_photograph
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from puzzleflow.core.cancelling import Cancelled, CancelToken, cancelled_by
 from puzzleflow.core.errors import InputError
@@ -19,50 +20,25 @@ from puzzleflow.segmentation.sharpen import sharpened
 GROUND = (190, 60, 150)
 
 
-def drawn(size: tuple[int, int], ground: object) -> tuple[Image.Image, ImageDraw.ImageDraw]:
-    image = Image.new("RGBA", size, ground)  # type: ignore[arg-type]
-    return image, ImageDraw.Draw(image)
-
-
-def ruler() -> Image.Image:
-    image, draw = drawn((420, 44), (238, 226, 120, 255))
-    for mark in range(8, 420, 8):
-        draw.line((mark, 0, mark, 18 if mark % 40 == 0 else 9), fill="black", width=1)
-    return image
-
-
-def colour_card() -> Image.Image:
-    image, draw = drawn((180, 120), (30, 30, 30, 255))
-    colours = (
-        "#735244",
-        "#c29682",
-        "#627a9d",
-        "#576c43",
-        "#d67e2c",
-        "#383d96",
-        "#c15a63",
-        "#f3f3f2",
-    )
-    for index, colour in enumerate(colours):
-        x, y = 44 * (index % 4) + 6, 56 * (index // 4) + 6
-        draw.rectangle((x, y, x + 38, y + 50), fill=colour)
-    return image
-
-
-def label() -> Image.Image:
-    image, draw = drawn((150, 70), (246, 243, 235, 255))
-    for line in range(3):
-        draw.text((10, 10 + 18 * line), "Inv. 1234 b, wall 3", fill=(20, 20, 30, 255))
-    return image
-
-
-@pytest.mark.parametrize(
-    ("thing", "kind"), [(ruler, "ruler"), (colour_card, "colour card"), (label, "label")]
-)
+@pytest.mark.parametrize("kind", list(THINGS))
 @pytest.mark.parametrize("angle", [0, 25])
-def test_what_lies_beside_fragments_is_recognised(thing: object, kind: str, angle: int) -> None:
-    image = thing().rotate(angle, Image.Resampling.BICUBIC, expand=True)  # type: ignore[operator]
+def test_what_lies_beside_fragments_is_recognised(kind: str, angle: int) -> None:
+    image = THINGS[kind]().rotate(angle, Image.Resampling.BICUBIC, expand=True)
     assert kind_of(np.asarray(image)) == kind
+
+
+def test_a_museums_table_on_felt_and_on_wood() -> None:
+    """Nine worn fragments with a ruler, a colour card and a label in one photograph."""
+    felt = segment(photographed_table(seed=3).pixels)
+    kinds = [kind_of(fragment.pixels) for fragment in felt.fragments]
+    assert kinds == [None] * 9 + ["ruler", "colour card", "label"]
+    assert felt.warnings == ()
+    on_wood = photographed_table(GROUNDS["wood"], seed=3, grain=20.0).pixels
+    try:
+        told = "; ".join(segment(on_wood).warnings)
+    except InputError as refused:
+        told = str(refused)
+    assert "ground is not plain" in told
 
 
 @pytest.mark.parametrize("sample", ["irises", "harvesters"])

@@ -91,6 +91,23 @@ def test_the_threshold_is_moved_and_given_back(client: TestClient, found: dict[s
     assert client.put(path, json={"threshold": -1}).status_code == 422
 
 
+def test_divisions_leave_memory_and_are_cut_again(
+    client: TestClient, found: dict[str, Any]
+) -> None:
+    path = f"/api/workbenches/{found['id']}"
+    for _ in range(3):
+        client.post(f"{path}/delete", json={"pieces": [0]})
+    workbench = client.app.state.service.workbenches.get(found["id"])  # type: ignore[attr-defined]
+    photos = [stock.photo for stock in workbench.stocks.steps]
+    assert ["segmentation" in vars(photo) for photo in photos] == [False] * 3 + [True] * 2
+    workbench.forget_sessions()
+    assert not any("segmentation" in vars(photo) for photo in photos)
+    assert near(client.get(path).json()["photo"]["boxes"], BOXES[3:])
+    for expected in (2, 3, 4):
+        back = client.post(f"{path}/fragments/undo").json()
+        assert near(back["photo"]["boxes"], BOXES[-expected:])
+
+
 def test_a_photograph_is_saved_and_restored_with_its_corrections(
     client: TestClient, found: dict[str, Any], solved: Callable[..., dict[str, Any]]
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from puzzleflow.segmentation import find
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import history
 from puzzleflow.web.app import STATIC
@@ -48,6 +49,17 @@ def test_steps_of_the_board_are_translated() -> None:
     for label in labels:
         pattern = re.sub(r"\{[^}]+\}", "#", label)
         assert f"said:{pattern}" in TEXTS["it"], label
+
+
+def test_what_is_said_of_a_photograph_is_translated() -> None:
+    source = Path(find.__file__).read_text()
+    for sentence in (
+        "fragment # cut off by the margin of the photograph",
+        "fragments # cut off by the margin of the photograph",
+        "the ground is not plain: what was found may be wrong; photograph on card or felt",
+    ):
+        assert TEXTS["it"][f"said:{sentence}"] != sentence
+        assert sentence.rpartition("# ")[2] in source  # as the program says it
 
 
 def test_the_default_method_comes_first_and_is_explained() -> None:

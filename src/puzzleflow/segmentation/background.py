@@ -47,11 +47,13 @@ class Ground:
         top, left, rows, cols = bbox
         y = _coordinates(height)[top : top + rows]
         x = _coordinates(width)[left : left + cols]
-        planes = np.zeros((rows, cols, 3), np.float32)
+        powers = np.arange(self.degree + 1)
+        along_x = np.zeros((len(powers), cols, 3))  # for each power of y
         for (power_y, power_x), weights in zip(_terms(self.degree), self.coefficients, strict=True):
-            plane = np.outer(y**power_y, x**power_x).astype(np.float32)  # (h, w)
-            planes += plane[..., None] * weights.astype(np.float32)
-        return np.clip(planes, 0, 255)
+            along_x[power_y] += (x**power_x)[:, None] * weights
+        heights = (y[:, None] ** powers).astype(np.float32)  # (h, degree + 1)
+        planes = heights @ along_x.reshape(len(powers), -1).astype(np.float32)
+        return np.clip(planes.reshape(rows, cols, 3), 0, 255)
 
 
 def even_light(

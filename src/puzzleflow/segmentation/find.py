@@ -107,21 +107,21 @@ def refine_mask(photo: FloatArray, mask: BoolArray, reach_px: int) -> BoolArray:
 
 
 def _cut(photo: ByteArray, labels: Labels, ground: Ground | None, threshold: float) -> Segmentation:
-    numbers = [n for n, box in enumerate(ndimage.find_objects(labels), start=1) if box is not None]
-    if not numbers:
+    boxes = {n: box for n, box in enumerate(ndimage.find_objects(labels), 1) if box is not None}
+    if not boxes:
         raise InputError(
             "no fragments found: expected fragments on a plain ground that differs from them "
             "and shows at the margins; a lower threshold finds fainter ones"
         )
-    if len(numbers) > MAX_FRAGMENTS:
+    if len(boxes) > MAX_FRAGMENTS:
         raise InputError(
-            f"{len(numbers)} regions found, more than {MAX_FRAGMENTS}: the ground is not plain, "
+            f"{len(boxes)} regions found, more than {MAX_FRAGMENTS}: the ground is not plain, "
             "or the threshold is too low"
         )
     cut = {}
-    for number in numbers:
+    for number, box in boxes.items():
         check_cancelled()
-        cut[number] = cut_fragment(photo, labels, number, ground)
+        cut[number] = cut_fragment(photo, labels, number, ground, box)
     return arrange(photo, labels, cut, ground, threshold)
 
 

@@ -161,10 +161,10 @@ def fill_unlike_ground(
     labels, count = ndimage.label(holes)
     if not count or different.all():
         return mask
-    numbers = np.arange(1, count + 1)
-    sizes = ndimage.sum_labels(np.ones_like(distance), labels, numbers)  # (count,)
-    colour = ndimage.median(distance, labels, numbers)
-    lively = ndimage.median(edge, labels, numbers)
+    numbers, inside = np.arange(1, count + 1), labels[holes]
+    sizes = np.bincount(inside)[1:]  # (count,)
+    colour = ndimage.median(distance[holes], inside, numbers)
+    lively = ndimage.median(edge[holes], inside, numbers)
     outside = ~different & ~holes
     calm = float(np.median(edge[outside])) if outside.any() else 0.0
     paint = (sizes < SPECK_PX) | (lively > 2 * calm + 4) | (colour > threshold)

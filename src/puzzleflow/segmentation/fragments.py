@@ -54,19 +54,25 @@ class Segmentation:
 
 
 def cut_fragment(
-    photo: ByteArray, labels: Labels, number: int, ground: Ground | None = None
+    photo: ByteArray,
+    labels: Labels,
+    number: int,
+    ground: Ground | None = None,
+    box: tuple[slice, slice] | None = None,
 ) -> Fragment:
     """The fragment ``number``, with a smooth outline and no ground in its rim.
 
     Alpha falls off over about one pixel and exceeds one half where ``labels``
     has the number; the outermost pixels, where ground and material mix, take
     the colour of the nearest material. Uneven light is evened where ``ground``
-    tells it.
+    tells it. ``box`` is where it lies, looked for unless it is known.
     """
-    boxes = ndimage.find_objects(labels, max_label=number)
-    if not 0 < number <= len(boxes) or boxes[number - 1] is None:
-        raise InputError(f"no fragment {number}: there are {len(boxes)}")
-    rows, cols = boxes[number - 1]
+    if box is None:
+        boxes = ndimage.find_objects(labels, max_label=number)
+        if not 0 < number <= len(boxes) or boxes[number - 1] is None:
+            raise InputError(f"no fragment {number}: there are {len(boxes)}")
+        box = boxes[number - 1]
+    rows, cols = box
     corner = rows.start, cols.start
     mask = labels[rows, cols] == number  # (h, w)
     return cut_mask(photo[rows, cols], mask, corner, labels.shape, ground)

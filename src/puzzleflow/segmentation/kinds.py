@@ -26,9 +26,9 @@ BODY_SPREAD = 6.5  # the median distance from it; paint varies more
 MARKS = (0.012, 0.35)  # of it that is quite another colour: marks, ink
 REGULAR = 0.35  # correlation of a ruler's marks with themselves, one mark further
 PAPER_LEVELS = 170  # a label is at least as bright as this
-FLAT = 0.7  # of a colour card that lies within even patches
+FLAT = 0.45  # of a colour card that lies within even patches
 FLAT_LEVELS = 5.0  # a pixel
-PATCH = 0.02  # of the area, at least, for each of
+PATCH = 0.01  # of the area, at least, for each of
 PATCHES = 6  # patches or more
 APART = 45.0  # levels between the colours of two patches
 

@@ -10,7 +10,6 @@ fragments are cut out of the pictures as in the workbench.
 
 from __future__ import annotations
 
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ from puzzleflow.core.canvas import UNPLACED
 from puzzleflow.core.ceiling import ceiling_bytes
 from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.conditions import CLOSED, Conditions
-from puzzleflow.core.errors import FormatError, InputError, NotAGrid, OutputError, naming
+from puzzleflow.core.errors import FormatError, InputError, NotAGrid, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.open_facts import OpenFacts
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
-from puzzleflow.files import plain_text
+from puzzleflow.files import atomic_folder, plain_text
 from puzzleflow.pictures import SUFFIXES, natural_key, read_picture, write_picture
 from puzzleflow.storage.layout import (
     SavedLayout,
@@ -193,17 +192,10 @@ def write_folder(folder: str | Path, puzzle: Puzzle) -> None:
     turns = None if puzzle.true_turns is None else tuple(puzzle.true_turns.tolist())
     told = None if puzzle.is_closed else OpenFacts(str(puzzle.grid), turns)
     layout = SavedLayout(position_of, puzzle.grid, names, puzzle_id=puzzle.puzzle_id, open=told)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as name:
-            inside = Path(name) / "pieces"
-            inside.mkdir()
-            for piece, pixels in zip(names, puzzle.pieces, strict=True):
-                write_picture(inside / piece, pixels)
-            write_layout(inside / LAYOUT, layout)
-            inside.rename(folder)
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
+    with atomic_folder(folder) as inside:
+        for piece, pixels in zip(names, puzzle.pieces, strict=True):
+            write_picture(inside / piece, pixels)
+        write_layout(inside / LAYOUT, layout)
 
 
 def _pieces(folder: Path) -> list[Path]:

@@ -159,6 +159,7 @@ class Workbench:
         self.refuse_while_working(by)
         self.stocks.add(stock)
         self._forget_sessions()
+        self._forget_divisions(self.stocks.steps[-2:])
         self.changed()
 
     def _forget_sessions(self) -> None:
@@ -170,6 +171,14 @@ class Workbench:
         with self.lock:
             if self.job is None or self.job.finished:
                 self._sessions, self.free_session = {}, None
+                self._forget_divisions()
+
+    def _forget_divisions(self, but: Sequence[Stock] = ()) -> None:
+        """Of photographs: they are cut again when somebody goes back to them."""
+        needed = [stock.photo for stock in but]
+        for stock in self.stocks.steps:
+            if stock.photo is not None and stock.photo not in needed:
+                stock.photo.forget()
 
     def turn(self, chosen: Sequence[int], quarter_turns: int) -> None:
         """Turn pieces to the left by 90° a step; board, pins and moves stay."""

@@ -14,18 +14,17 @@ comes back as it was written.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import FormatError, OutputError, naming
+from puzzleflow.core.errors import FormatError, naming
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.types import BoolArray
-from puzzleflow.files import read_json, write_json
+from puzzleflow.files import atomic_folder, read_json, write_json
 from puzzleflow.pictures import read_picture, write_picture
 from puzzleflow.storage.free_form.source import MAX_FRAGMENTS, FragmentSource, here_or_below
 from puzzleflow.storage.free_form.text import numbers, plain_name
@@ -133,17 +132,10 @@ def write_fragments(
         else np.argwhere(np.triu(fragments.adjacency | fragments.adjacency.T, 1)),
         "facts": dict(facts or {}),
     }
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as name:
-            inside = Path(name) / "set"
-            inside.mkdir()
-            for file, fragment in zip(files, fragments.fragments, strict=True):
-                write_picture(inside / file, fragment.pixels)
-            write_json(inside / DATA, content)
-            inside.rename(folder)
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
+    with atomic_folder(folder) as inside:
+        for file, fragment in zip(files, fragments.fragments, strict=True):
+            write_picture(inside / file, fragment.pixels)
+        write_json(inside / DATA, content)
 
 
 def _file_names(names: tuple[str, ...]) -> list[str]:

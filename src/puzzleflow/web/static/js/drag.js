@@ -5,16 +5,21 @@ import { count, t } from "./text.js";
 
 const FAR_ENOUGH_PX = 6;
 
-/** Call `move` and `end` until the pointer of `event` is let go. */
+/** Call `move`, then `end`, until the pointer of `event` is let go; a second finger ends it as "pointercancel". */
 export function followPointer(event, move, end) {
   const moved = (next) => next.pointerId === event.pointerId && move(next);
+  const joined = (other) => {
+    if (other.pointerType === "touch") ended({ type: "pointercancel", pointerId: event.pointerId });
+  };
   const ended = (last) => {
     if (last.pointerId !== event.pointerId) return;
+    removeEventListener("pointerdown", joined, { capture: true });
     removeEventListener("pointermove", moved);
     removeEventListener("pointerup", ended);
     removeEventListener("pointercancel", ended);
     end(last);
   };
+  addEventListener("pointerdown", joined, { capture: true });
   addEventListener("pointermove", moved);
   addEventListener("pointerup", ended);
   addEventListener("pointercancel", ended);

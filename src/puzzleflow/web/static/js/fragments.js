@@ -117,17 +117,15 @@ function solvePart(app) {
   const { state } = app;
   const grid = gridChoice(app);
   const pieces = state.pieces.length;
-  return h("section", {}, h("h2", {}, t("put-together")),
+  return [h("section", {}, h("h2", {}, t("put-together")),
     state.no_grid ? h("p", { class: "warning", role: "alert", id: "no-grid" }, t("no-grid", { pieces: count("pieces", pieces) })) : null,
     grid.field, looseFields(app), solverChoice(app),
+    state.board ? h("button", { type: "button", class: "quiet wide", onClick: () => app.to("board") }, t("back-to-board")) : null),
+  h("div", { class: "foot" },
+    h("button", { type: "button", class: "primary", id: "solve", onClick: () => app.solve(grid.request()) }, t("put-together")),
     h("button", {
-      type: "button", class: "primary wide", id: "solve", onClick: () => app.solve(grid.request()),
-    }, t("put-together")),
-    h("button", {
-      type: "button", class: "wide", id: "free",
-      onClick: async () => { if (await app.change("free/begin")) app.to("free"); },
-    }, t("place-freely")),
-    state.board ? h("button", { type: "button", class: "quiet wide", onClick: () => app.to("board") }, t("back-to-board")) : null);
+      type: "button", id: "free", onClick: async () => { if (await app.change("free/begin")) app.to("free"); },
+    }, t("place-freely")))];
 }
 
 export function fragmentScreen(app, main) {

@@ -87,6 +87,10 @@ function grab(app, event, view, table, pose) {
   }, (last) => {
     if (!moved) return;
     swallowClick();
+    if (last.type !== "pointerup") {
+      element.style.removeProperty("translate");
+      return;
+    }
     app.ui.piece = pose.piece;
     app.ui.fits = null;
     const overTray = document.elementsFromPoint(last.clientX, last.clientY).some((each) => each.closest(".waiting-tray"));
@@ -107,9 +111,10 @@ function twist(app, event, element, pose) {
   followPointer(event, (next) => {
     angle = wrapped(pose.angle - (angleAt(next) - start));
     element.style.setProperty("transform", `rotate(${-angle}deg)`);
-  }, () => {
+  }, (last) => {
     swallowClick();
-    if (angle !== pose.angle) layFree(app, [{ piece: pose.piece, x: pose.x, y: pose.y, angle }], false);
+    if (last.type !== "pointerup") element.style.setProperty("transform", `rotate(${-pose.angle}deg)`);
+    else if (angle !== pose.angle) layFree(app, [{ piece: pose.piece, x: pose.x, y: pose.y, angle }], false);
   });
 }
 

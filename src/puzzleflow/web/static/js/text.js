@@ -28,13 +28,16 @@ export const known = (key) => key in texts;
 /** "1 fragment", "3 fragments". */
 export const count = (key, n) => t(`${key}.${n === 1 ? "one" : "other"}`, { n });
 
-/** A sentence of the server in this language, where it is known; numbers stay. */
+/** A sentence of the server in this language, where it is known; numbers, lists of them and names of methods stay. */
 export function spoken(sentence) {
-  const numbers = [];
-  const pattern = String(sentence).replace(/\d+(?:[.,]\d+)*/g, (number) => {
-    numbers.push(number);
-    return "#";
-  });
+  const kept = [];
+  const keep = (mark) => (value) => {
+    kept.push(value);
+    return mark;
+  };
+  const pattern = String(sentence)
+    .replace(/(?<=^(?:solve with|Loading the solver) ).+$/, keep("%"))
+    .replace(/\d+(?:[.,]\d+)*(?:, \d+(?:[.,]\d+)*)*/g, keep("#"));
   const found = texts[`said:${pattern}`];
-  return found === undefined ? String(sentence) : found.replace(/#/g, () => numbers.shift() ?? "#");
+  return found === undefined ? String(sentence) : found.replace(/[#%]/g, () => kept.shift());
 }
