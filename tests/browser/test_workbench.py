@@ -175,6 +175,13 @@ def test_two_fingers_zoom_and_move_no_piece(tried: Page) -> None:
     assert pieces(tried) == before  # the finger that came first had taken up a piece
     drag(tried, cell(tried, 0), cell(tried, 1))  # one finger, or a mouse, still moves one
     wait_for(tried, [before[1], before[0], *before[2:]])
+    tried.set_viewport_size({"width": 390, "height": 844})  # of a telephone
+    assert tried.evaluate("document.documentElement.scrollWidth") <= 390
+    tried.locator("#solve").scroll_into_view_if_needed()
+    assert tried.evaluate("scrollY") > 0
+    tried.click("#solve")
+    expect(tried.locator(".board")).to_be_in_viewport()
+    assert tried.evaluate("scrollY") == 0  # the board is what one wants to see now
 
 
 def test_the_refinement_is_a_slider(try_it: Callable[[str, str], Page]) -> None:

@@ -68,6 +68,7 @@ export const app = {
     app.ui.screen = screen;
     app.address();
     app.render();
+    toStage();
   },
 
   async refresh(quiet = false) {
@@ -123,6 +124,7 @@ export const app = {
       app.state.job = job;
       app.ui.screen = screen;
       app.render();
+      toStage();
       await app.follow(id);
       app.address();
     }),
@@ -171,6 +173,11 @@ export const app = {
     });
   },
 };
+
+/** On a small screen the tools lie below the board: back to what they changed. */
+function toStage() {
+  if (matchMedia("(max-width: 900px)").matches) scrollTo({ top: 0 });
+}
 
 const tabs = new BroadcastChannel("puzzleflow");
 tabs.onmessage = ({ data }) => {

@@ -34,7 +34,7 @@ export function zoomButtons(app) {
     h("button", { type: "button", id, class: "icon", "aria-label": label, title: label, onClick, ...extra }, text);
   return h("span", { class: "group", role: "group", "aria-label": t("zoom") },
     button("zoom-out", "−", t("zoom-out"), () => zoomBy(app, 1 / STEP)),
-    button("zoom-reset", "⛶", t("zoom-reset"), () => zoomBy(app, 0)),
+    button("zoom-reset", "⊡", t("zoom-reset"), () => zoomBy(app, 0)),
     button("zoom-in", "+", t("zoom-in"), () => zoomBy(app, STEP)),
     button("loupe", "⌕", t("loupe"), () => { app.ui.loupe = !app.ui.loupe; app.render(); }, { "aria-pressed": String(app.ui.loupe) }));
 }
