@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 LOCK ?= constraints.txt
-MINUTES ?= 30
+CAMPAIGN ?= --minutes 30
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN := $(VENV)/.installed-to-run
@@ -67,8 +67,8 @@ notebooks: $(DEVELOP) ## run the notebooks and keep what they show
 bench: $(DEVELOP) ## measure speed and memory
 	$(BIN)/python -m benchmarks
 
-campaign: $(DEVELOP) ## damage, kill, crowd and fill up everything (MINUTES=30; docs/reliability.md)
-	$(BIN)/python -m campaign --minutes $(MINUTES) $(CAMPAIGN)
+campaign: $(DEVELOP) ## damage, kill, crowd and fill up everything (CAMPAIGN="--minutes 30"; docs/reliability.md)
+	$(BIN)/python -m campaign $(CAMPAIGN)
 
 lock: $(DEVELOP) ## write the installed versions to constraints.txt; run the tests before and after
 	$(PIP) freeze --exclude-editable | sed -E '/ @ |^-/d; s/\+[a-z0-9.]+$$//' > constraints.txt

@@ -168,7 +168,7 @@ def main() -> None:
         took_s = time.monotonic() - begun
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(300)
     again = sorted(second for client in clients for second in client.again_s)
     failures = [failure for client in clients for failure in client.failures]
     requests = sum(client.requests for client in clients)
