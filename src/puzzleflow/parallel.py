@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from puzzleflow.cluster import joined_cluster
 from puzzleflow.core.errors import InputError
 
 Item = TypeVar("Item")
@@ -47,9 +49,15 @@ def bounded_map(
     however slowly the results are fetched. The workers (joblib's loky) run one
     thread each and end with their parent, even when it is killed. An error that
     ``function`` raises is raised here, and what has not begun is dropped.
+
+    In a block of ``on_cluster`` the workers are those of the cluster, however many there are.
     """
     if num_workers < 1 and num_workers != -1:
         raise InputError(f"{num_workers} workers: expected 1 or more, or -1 for every core")
+    cluster = joined_cluster()
+    if cluster is not None:
+        yield from cluster.map(function, items, ahead=ahead)
+        return
     count = available_cores() if num_workers == -1 else num_workers
     if count == 1:
         yield from map(function, items)
@@ -75,6 +83,14 @@ def bounded_map(
     finally:
         for future in pending:
             future.cancel()
+
+
+async def apart(function: Callable[[Item], Result], item: Item) -> Result:
+    """``function(item)`` beside an event loop: in a thread, or on the cluster."""
+    cluster = joined_cluster()
+    if cluster is None:
+        return await asyncio.to_thread(function, item)
+    return await asyncio.to_thread(lambda: next(cluster.map(function, [item], ahead=1)))
 
 
 def _begin(parent: int, folder: Path) -> None:

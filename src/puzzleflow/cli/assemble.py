@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from puzzleflow.cli._cluster import Cluster
+
 if TYPE_CHECKING:
     from puzzleflow.core.assembly import Assembly
     from puzzleflow.core.fragments import FragmentSet
@@ -47,6 +49,7 @@ def assemble(
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes; -1 takes every core.")] = -1,
+    cluster: Cluster = None,
 ) -> None:
     """Put fragments together as far as they seem to belong: several components and a rest.
 

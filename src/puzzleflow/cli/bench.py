@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from puzzleflow.cli._cluster import Cluster
 from puzzleflow.cli._puzzles import Centre, Protocol
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def bench(
     limit: int | None = typer.Option(None, "--limit", min=1, help="Only the first so many."),
     seed: int = typer.Option(0, "--seed", help="Root of every puzzle's own seed."),
     workers: int = typer.Option(1, "--workers", min=1, help="Processes, one thread each."),
+    cluster: Cluster = None,
     device: str | None = typer.Option(
         None, "--device", help="Of networks: cpu, cuda, mps or auto; part of a solver's name then."
     ),
@@ -89,7 +91,7 @@ def bench(
                 standings.add(spec.label, record)
                 live.update(_table(standings.rows()))
             live.update(_table(standings.rows(), "result"))
-        report = make_report(run, run.results(), num_workers=workers)
+        report = make_report(run, run.results(), num_workers=cluster or workers)
         written = write_report(run, report)
     for line in (failed := failure_lines(report.results)):
         typer.echo(f"warning: {line}", err=True)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from puzzleflow.cli._cluster import Cluster
+
 
 def register(app: typer.Typer) -> None:
     """Add ``collect`` and its sources."""
@@ -39,6 +41,7 @@ def collect_met(
     give_up_after: int = typer.Option(
         60, "--give-up-after", min=1, help="Failed objects in a row before stopping."
     ),
+    cluster: Cluster = None,
 ) -> None:
     """Draw public-domain objects, download their full-resolution pictures and describe them.
 

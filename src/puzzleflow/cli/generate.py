@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from puzzleflow.cli._cluster import Cluster
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to ``app``."""
@@ -42,6 +44,7 @@ def generate(
     turned: bool = typer.Option(False, "--turned", help="Turn every piece by quarter turns."),
     hide_grid: bool = typer.Option(False, "--hide-grid", help="Do not tell solvers the grid."),
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
+    cluster: Cluster = None,
 ) -> None:
     """Cut a folder of pictures into puzzles: train, val and test in official GAP files.
 

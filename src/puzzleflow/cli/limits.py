@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from puzzleflow.cli._cluster import Cluster
+
 if TYPE_CHECKING:
     from puzzleflow.core.grid import Grid
 
@@ -48,6 +50,7 @@ def limits(
     ),
     seed: int = typer.Option(0, min=0, help="Of pictures, masks, permutations and solvers."),
     workers: int = typer.Option(1, help="Processes, one thread each; -1 takes every core."),
+    cluster: Cluster = None,
     fresh: bool = typer.Option(False, "--fresh", help="Forget the results already there."),
 ) -> None:
     """Report calibration, and accuracy by kind of picture, gap, grid size and on the samples.
@@ -113,7 +116,12 @@ def _command(context: typer.Context) -> str:
     words = ["puzzleflow", "limits"]
     for option in context.command.params:
         value = context.params.get(option.name or "")
-        if option.name in ("work", "workers", "fresh") or value in (None, option.default, [], ()):
+        if option.name in ("work", "workers", "cluster", "fresh") or value in (
+            None,
+            option.default,
+            [],
+            (),
+        ):
             continue
         for item in value if isinstance(value, list | tuple) else [value]:
             words += [option.opts[0], item.name if isinstance(item, Path) else str(item)]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from puzzleflow.cli._cluster import Cluster
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to ``app``."""
@@ -24,6 +26,7 @@ def materialise(
     ),
     strict: bool = typer.Option(False, help="Fail if a puzzle differs from its recipe."),
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
+    cluster: Cluster = None,
 ) -> None:
     """Render a recipe into official GAP files, pixel for pixel, or extract one with --recipe."""
     from puzzleflow.cli._progress import stage_progress

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from puzzleflow.cli._cluster import Cluster
 from puzzleflow.cli._puzzles import Centre, Protocol
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def solve(
         int, typer.Option(min=0, help="Threads of PyTorch in a process (0: one in each worker).")
     ] = 0,
     workers: Annotated[int, typer.Option(help="Processes; -1 takes every core.")] = -1,
+    cluster: Cluster = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget the solutions already in --out.")
     ] = False,

@@ -42,7 +42,7 @@ class Sheet:
     captions: list[str]
 
 
-def make_report(bench: Bench, results: Sequence[Results], *, num_workers: int) -> Report:
+def make_report(bench: Bench, results: Sequence[Results], *, num_workers: int | str) -> Report:
     """The report of finished results."""
     grids, conditions = {truth.grid for truth in bench.truths}, bench.truths[0].conditions
     facts = {

@@ -26,6 +26,7 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.files import read_json, write_json
 from puzzleflow.journal import Journal
 from puzzleflow.lock import locked
+from puzzleflow.parallel import apart
 from puzzleflow.pictures import SUFFIXES
 from puzzleflow.sources.diversity import write_diversity
 from puzzleflow.sources.draws import Draws
@@ -229,7 +230,7 @@ class _Collector:
     async def _picture(self, fetch: Fetcher, record: MetRecord, path: Path) -> PictureFacts:
         if path.exists():  # killed between the picture's arrival and its line in the journal
             try:
-                return await asyncio.to_thread(check_picture, path)
+                return await apart(check_picture, path)
             except BrokenBody:
                 path.unlink()
         return await fetch.download(record.image_url, path, check_picture)

@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from puzzleflow.core.errors import PuzzleFlowError
 from puzzleflow.files import atomic_path
+from puzzleflow.parallel import apart
 from puzzleflow.sources.ratelimit import RateLimiter
 
 T = TypeVar("T")
@@ -52,6 +53,9 @@ class BrokenBody(Exception):
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        return type(self), (self.reason, str(self))  # on its way back from a worker
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class Fetcher:
             with atomic_path(path) as temporary:
                 await self._stream(url, temporary)
                 try:
-                    return await asyncio.to_thread(check, temporary)
+                    return await apart(check, temporary)
                 except BrokenBody as error:
                     raise RequestFailed(url, error.reason, str(error), BROKEN_TRIES) from error
 
