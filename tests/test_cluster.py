@@ -106,7 +106,6 @@ def test_workers_killed_while_a_set_is_generated(
     assert made(out) == local
 
 
-@pytest.mark.slow
 def test_workers_killed_during_a_benchmark(where: str, pictures: Path, tmp_path: Path) -> None:
     generate_set(pictures, tmp_path / "set", SMALL)
 
@@ -141,7 +140,6 @@ def test_the_option_is_one_and_the_command_works(
     assert list(bounded_map(process, [0])) == [os.getpid()]  # the command has left the cluster
 
 
-@pytest.mark.slow
 def test_work_that_ends_every_worker_is_given_up(where: str) -> None:
     with on_cluster(where), pytest.raises(ClusterLost, match="4 workers ended at the same work"):
         list(bounded_map(end_worker, [0]))
@@ -157,7 +155,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_a_lost_scheduler_leaves_what_goes_on(pictures: Path, tmp_path: Path) -> None:
     generate_set(pictures, tmp_path / "local" / "set", SMALL)
     (tmp_path / "scheduler.py").write_text(SCHEDULER)

@@ -15,7 +15,12 @@ from pathlib import Path
 
 from puzzleflow.registry import Registry
 
-ADDRESSES = Registry("kind of address", "puzzleflow.addresses", {"hf": "puzzleflow.hub:fetch"})
+ADDRESSES = Registry(
+    "kind of address",
+    "puzzleflow.addresses",
+    {"hf": "puzzleflow.hub:fetch"}
+    | dict.fromkeys(("s3", "gs", "http", "https"), "puzzleflow.remote:fetch"),
+)
 
 Choose = Callable[[list[str]], list[str]]  # names below the address → those that are wanted
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/+(.*)")  # a Path has made one slash of two

@@ -68,7 +68,13 @@ def train_network(
     num_validation: Annotated[
         int, typer.Option(help="Held-out puzzles of each grid.", min=0)
     ] = 200,
-    devices: Annotated[int, typer.Option(help="Processes (CPU) or GPUs.", min=1)] = 1,
+    devices: Annotated[
+        int, typer.Option(help="Processes (CPU) or GPUs; below torchrun those that it says.", min=1)
+    ] = 1,
+    compile_by: Annotated[
+        str | None,
+        typer.Option("--compile", help="Compile the network by this backend of torch: inductor."),
+    ] = None,
     accelerator: Accelerator = "cpu",
     threads: Threads = 0,
     logger: Logger = None,
@@ -128,7 +134,11 @@ def train_network(
             network, config, loop, out,
             initial=start, validation=validation, fabric=fabric, facts=asked | puzzles.facts,
         )  # fmt: skip
+        if compile_by is not None:
+            trainer.plain.compile(backend=compile_by)
         with saying_how_to_go_on(trainer):
+            with fabric.rank_zero_first():  # it fills the cache for all
+                opened()
             batches = training.batches_of(
                 opened()[0], network, config, loop, recipe.workers if workers is None else workers,
                 prefetch=recipe.prefetch, pinned=recipe.pinned and fabric.device.type == "cuda",

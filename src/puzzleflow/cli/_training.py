@@ -91,7 +91,12 @@ def fabric_for(
     threads: int = 0,
     loggers: Sequence[str] | None = None,
 ) -> Fabric:
-    """Device, precision (``mixed`` on GPUs only), processes, threads and loggers."""
+    """Device, precision (``mixed`` on GPUs only), processes, threads and loggers.
+
+    Below ``torchrun`` processes and machines are those that it says.
+    """
+    import os
+
     import torch
     from lightning_fabric import Fabric
 
@@ -101,10 +106,13 @@ def fabric_for(
     if threads:
         torch.set_num_threads(threads)
     where = find_device(accelerator)
+    everywhere = int(os.environ.get("WORLD_SIZE", devices))
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     return Fabric(
         accelerator=where.type,
-        devices=devices if where.index is None else [where.index],
-        strategy="ddp" if devices > 1 else "auto",
+        devices=here if where.index is None else [where.index],
+        num_nodes=max(1, everywhere // here),
+        strategy="ddp" if everywhere > 1 else "auto",
         precision="16-mixed" if mixed and where.type != "cpu" else "32-true",
         loggers=load_loggers(loggers or ()),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from puzzleflow.cli._cluster import Cluster
+from puzzleflow.cli._elsewhere import sent
 
 if TYPE_CHECKING:
     from puzzleflow.core.assembly import Assembly
@@ -28,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def assemble(
     path: Annotated[Path, typer.Argument(help="Fragments of any kind that `inspect` knows.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")],
+    out: Annotated[Path, typer.Option("--out", "-o", callback=sent, help="Folder of the results.")],
     rotation: Annotated[
         str,
         typer.Option(help="free; small: turned by a few degrees; none: all lie as they belong."),

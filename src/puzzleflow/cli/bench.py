@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from puzzleflow.cli._cluster import Cluster
+from puzzleflow.cli._elsewhere import sent
 from puzzleflow.cli._puzzles import Centre, Protocol
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def bench(
         help="Names, FILE.py:CLASS or the groups @table1, @jpwleg, @learned, @all, "
         "comma-separated; options as NAME:KEY=VALUE+KEY=VALUE.",
     ),
-    out: Path = typer.Option(Path("bench"), "--out", help="Folder of the report; resumable."),
+    out: Path = typer.Option(
+        Path("bench"), "--out", callback=sent, help="Folder of the report; resumable."
+    ),
     split: str | None = typer.Option(None, "--split", help="train, val or test."),
     grid: str | None = typer.Option(None, "--grid", help="ROWSxCOLS where the data do not say."),
     centre: Centre = Protocol.GIVEN,

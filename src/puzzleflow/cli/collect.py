@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from puzzleflow.cli._cluster import Cluster
+from puzzleflow.cli._elsewhere import sent
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +23,9 @@ def _group() -> None:
 
 
 def collect_met(
-    out: Path = typer.Option(..., "--out", help="Folder to fill, or to go on filling."),
+    out: Path = typer.Option(
+        ..., "--out", callback=sent, help="Folder to fill, or to go on filling."
+    ),
     num: int = typer.Option(20_000, "--num", min=1, help="Pictures for each set."),
     sets: str = typer.Option("GAP-3,GAP-5", "--sets", help="Disjoint sets, comma-separated."),
     seed: int = typer.Option(0, "--seed", help="Seed of the draw."),

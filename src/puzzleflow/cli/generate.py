@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from puzzleflow.cli._cluster import Cluster
+from puzzleflow.cli._elsewhere import fetched, sent
 
 
 def register(app: typer.Typer) -> None:
@@ -15,8 +16,10 @@ def register(app: typer.Typer) -> None:
 
 
 def generate(
-    images: Path = typer.Option(..., help="Folder of pictures, searched with its subfolders."),
-    out: Path = typer.Option(..., help="New folder for the data set."),
+    images: Path = typer.Option(
+        ..., callback=fetched, help="Folder of pictures, searched with its subfolders."
+    ),
+    out: Path = typer.Option(..., callback=sent, help="New folder for the data set."),
     preset: str = typer.Option("gap-3", help="gap-3 (3x3, 384 px) or gap-5 (5x5, 640 px)."),
     grid: str | None = typer.Option(None, metavar="RxC", help="Rows x columns, e.g. 4x6."),
     piece_px: int | None = typer.Option(None, help="Pixels of a piece's side.  [preset: 128]"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from puzzleflow.cli._cluster import Cluster
+from puzzleflow.cli._elsewhere import fetched, sent
 
 if TYPE_CHECKING:
     from puzzleflow.core.grid import Grid
@@ -22,9 +23,13 @@ def register(app: typer.Typer) -> None:
 
 def limits(
     context: typer.Context,
-    out: Path = typer.Option(..., help="Folder for limits.md, limits.json and images/."),
+    out: Path = typer.Option(
+        ..., callback=sent, help="Folder for limits.md, limits.json and images/."
+    ),
     images: Path | None = typer.Option(
-        None, help="Pictures that no solver has seen in training; only `samples` needs none."
+        None,
+        callback=fetched,
+        help="Pictures that no solver has seen in training; only `samples` needs none.",
     ),
     solvers: str = typer.Option(
         "relational,search-alpha",

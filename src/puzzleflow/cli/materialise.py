@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from puzzleflow.cli._cluster import Cluster
+from puzzleflow.cli._elsewhere import fetched, sent
 
 
 def register(app: typer.Typer) -> None:
@@ -15,9 +16,13 @@ def register(app: typer.Typer) -> None:
 
 
 def materialise(
-    recipe: Path = typer.Argument(..., help="Recipe folder, its splits, or a generated data set."),
-    out: Path = typer.Option(..., help="New folder for the data set."),
-    images: Path | None = typer.Option(None, help="Where the pictures are, if they moved."),
+    recipe: Path = typer.Argument(
+        ..., callback=fetched, help="Recipe folder, its splits, or a generated data set."
+    ),
+    out: Path = typer.Option(..., callback=sent, help="New folder for the data set."),
+    images: Path | None = typer.Option(
+        None, callback=fetched, help="Where the pictures are, if they moved."
+    ),
     outlines: Path | None = typer.Option(None, help="Where the outlines are, if they moved."),
     reference: bool = typer.Option(False, help="Store the complete pictures too."),
     compression: str = typer.Option("gzip", help="gzip or none."),

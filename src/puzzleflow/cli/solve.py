@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from puzzleflow.cli._cluster import Cluster
+from puzzleflow.cli._elsewhere import sent
 from puzzleflow.cli._puzzles import Centre, Protocol
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def solve(
         str | None,
         typer.Option(help="NAME or FILE.py:CLASS, with options NAME:KEY=VALUE+KEY=VALUE."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path(
-        "solved"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", callback=sent, help="Folder of the results.")
+    ] = Path("solved"),
     index: Annotated[int | None, typer.Option(min=0, help="Solve this puzzle only.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
     split: Annotated[str | None, typer.Option(help="train, val or test.")] = None,

@@ -266,7 +266,9 @@ class Trainer(Generic[BatchT]):
                     self._between_steps = True
                     now = time.monotonic()
                     self.seconds, started = self.seconds + now - started, now
-                    ends = self.step >= last or 0 < minutes * 60 <= now - begun
+                    ends, stops = self._agreed(
+                        self.step >= last or 0 < minutes * 60 <= now - begun, bool(asked)
+                    )
                     if self.validate and (self.step % self.settings.validate_every == 0 or ends):
                         row |= self._validated()
                         started = time.monotonic()
@@ -279,7 +281,7 @@ class Trainer(Generic[BatchT]):
                             report(row)
                     if ends or self.out_of_patience:
                         return
-                    if asked:
+                    if stops:
                         raise KeyboardInterrupt
         except KeyboardInterrupt:
             if self._between_steps:  # else the last state on disk is the last whole one
@@ -295,10 +297,13 @@ class Trainer(Generic[BatchT]):
             group["lr"] = rate * group["share"]
             group["betas"] = (self.settings.momentum_at(self.step), 0.999)
         self._losses.train()
+        puzzles = len(batch)  # type: ignore[arg-type]
         mine = self._share(batch)
         terms = self._losses(lambda: mine)
         self.optimizer.zero_grad(set_to_none=True)
-        self.fabric.backward(terms["loss"])
+        # processes are averaged: one that has more rows counts for more
+        weight = len(mine) * self.fabric.world_size / puzzles  # type: ignore[arg-type]
+        self.fabric.backward(terms["loss"] if weight == 1 else terms["loss"] * weight)
         if self.settings.clip:
             self.fabric.clip_gradients(
                 self._losses, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
@@ -307,9 +312,8 @@ class Trainer(Generic[BatchT]):
         self.step += 1
         if self.average is not None:
             self.average.update(self.plain, self.step)
-        puzzles = len(batch)  # type: ignore[arg-type]
         self.puzzles_seen += puzzles
-        losses = {name: float(term.detach()) for name, term in terms.items()}
+        losses = self._of_all({name: term.detach() for name, term in terms.items()}, weight)
         for name, value in {**losses, "puzzles": 1}.items():
             self.sums[name] = self.sums.get(name, 0.0) + puzzles * value
         row: Figures = {
@@ -326,6 +330,20 @@ class Trainer(Generic[BatchT]):
         if len(batch) < size:  # type: ignore[arg-type]
             raise InputError(f"a batch of {len(batch)} cannot be shared by {size} processes")  # type: ignore[arg-type]
         return with_tensors(batch, lambda tensor: tensor[rank::size].to(self.fabric.device))
+
+    def _of_all(self, terms: dict[str, Tensor], weight: float) -> dict[str, float]:
+        """The losses of the whole batch."""
+        if self.fabric.world_size > 1:
+            mine = torch.stack([term.float() for term in terms.values()]) * weight
+            terms = dict(zip(terms, self.fabric.all_reduce(mine, reduce_op="mean"), strict=True))
+        return {name: float(term) for name, term in terms.items()}
+
+    def _agreed(self, *wishes: bool) -> list[bool]:
+        """What any process wishes: all end at the same step, whatever their clocks say."""
+        if self.fabric.world_size == 1:
+            return list(wishes)
+        mine = torch.tensor(wishes, dtype=torch.float32, device=self.fabric.device)
+        return [bool(wish > 0) for wish in self.fabric.all_reduce(mine, reduce_op="sum")]
 
     def _validated(self) -> Figures:
         """Figures of the averaged weights and mean losses since before; the best are kept."""
