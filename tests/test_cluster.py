@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -27,7 +28,7 @@ from puzzleflow.evaluation.spec import parse_solvers
 from puzzleflow.formats.open import open_puzzles
 from puzzleflow.generation.dataset import generate_set
 from puzzleflow.generation.plan import Request
-from puzzleflow.parallel import bounded_map
+from puzzleflow.parallel import apart, bounded_map
 from puzzleflow.pictures import write_picture
 
 COMMANDS = ["generate", "materialise", "bench", "limits", "collect met", "solve", "assemble"]
@@ -82,8 +83,10 @@ def test_order_backpressure_and_errors(
         assert list(bounded_map(fail_at_two, [0, 1])) == [0, 1]
         assert list(bounded_map(told, [])) == []
         assert list(bounded_map(process, [0])) != [os.getpid()]
+        assert asyncio.run(apart(process, 0)) != os.getpid()
     assert there == alone == [(item * item, str(tmp_path)) for item in range(12)]
     assert list(bounded_map(process, [0])) == [os.getpid()]  # at home again
+    assert asyncio.run(apart(process, 0)) == os.getpid()
 
 
 def test_workers_killed_while_a_set_is_generated(

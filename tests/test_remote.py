@@ -206,7 +206,11 @@ def test_what_failed_is_not_sent_and_goes_on(
     assert set(files(bucket)) == {"one.bin"}
     monkeypatch.setattr("puzzleflow.evaluation.solved_set.solve_block", None)
     run(*words)  # the journal was kept here
-    assert set(files(bucket / "solved")) == {"solutions.jsonl", "predictions.npz"}
+    assert set(files(bucket / "solved")) == {
+        "solutions.jsonl",
+        "predictions.npz",
+        "predictions.json",
+    }
     assert located("s3://bucket/one.bin", holds="model").read_bytes() == b"one"
     with pytest.raises(InputError, match="s3://bucket/none: no such file or folder"):
         located("s3://bucket/none")

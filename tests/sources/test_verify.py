@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zlib
 from pathlib import Path
 
@@ -70,3 +71,8 @@ def test_gigantic_pictures_are_refused_before_they_are_decoded(tmp_path: Path) -
     with pytest.raises(BrokenBody) as caught:
         check_picture(tmp_path / "x")
     assert caught.value.reason == "too-large"
+
+
+def test_a_verdict_comes_back_from_a_worker() -> None:
+    verdict = pickle.loads(pickle.dumps(BrokenBody("truncated", "no end")))
+    assert (verdict.reason, str(verdict)) == ("truncated", "no end")
