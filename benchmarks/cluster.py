@@ -108,7 +108,7 @@ def task_seconds() -> float:
         return (time.perf_counter() - began) / TINY_TASKS
 
 
-def puzzle_costs(num_blocks: int = 8) -> tuple[float, float, float]:
+def puzzle_costs(num_blocks: int = 4) -> tuple[float, float, float]:
     """CPU seconds of a GAP-3 puzzle, its bytes as pixels, and as a recipe."""
     from puzzleflow.generation.dataset import generate_set
     from puzzleflow.generation.plan import PRESETS
