@@ -47,15 +47,15 @@ def can_be_exact(energy: Energy) -> bool:
 class _Step:
     """The transitions that fill one cell: S states, each with U unused pieces.
 
-    piece  (S, U) the piece laid
-    left   (S, 1) its left neighbour, or None in the first column
-    up     (S, 1) its upper neighbour, or None in the first row
-    after  (S, U) the state it leads to, in the next step
+    piece    (S, U) the piece laid
+    beside   (S, U) left neighbour * num + piece, or None in the first column
+    below    (S, U) upper neighbour * num + piece, or None in the first row
+    after    (S, U) the state it leads to, in the next step
     """
 
     piece: IntArray
-    left: IntArray | None
-    up: IntArray | None
+    beside: IntArray | None
+    below: IntArray | None
     after: IntArray
 
 
@@ -69,8 +69,8 @@ def _steps(rows: int, width: int, num: int) -> tuple[_Step, ...]:
     for cell in range(rows * width):
         check_cancelled()
         unused = np.nonzero((used[:, None] & bits) == 0)[1].reshape(len(used), num - cell)
-        left = last[:, -1:] if cell % width else None
-        up = last[:, :1] if cell >= width else None
+        beside = last[:, -1:] * num + unused if cell % width else None
+        below = last[:, :1] * num + unused if cell >= width else None
         kept = last[:, 1:] if cell >= width else last
         code = used << 5 * width
         for column in range(kept.shape[1]):
@@ -78,7 +78,7 @@ def _steps(rows: int, width: int, num: int) -> tuple[_Step, ...]:
         shift = 5 * (width - 1 - kept.shape[1])
         codes = (code[:, None] | (unused << shift)) | (bits[unused] << 5 * width)  # (S, U)
         _, first, after = np.unique(codes, return_index=True, return_inverse=True)
-        steps.append(_Step(unused, left, up, after.reshape(unused.shape)))
+        steps.append(_Step(unused, beside, below, after.reshape(unused.shape)))
         before, choice = np.divmod(first, unused.shape[1])  # one way into each new state
         laid = unused[before, choice]
         used = used[before] | bits[laid]
@@ -107,7 +107,7 @@ class ExactSearch:
         self._num_last = int(self._steps[-1].after.max()) + 1  # states of a full grid
         self._to_go: list[FloatArray] = [np.zeros(self._num_last)]  # (S,) cheapest completion
         for step, cost in zip(reversed(self._steps), reversed(self._cost), strict=True):
-            self._to_go.append((cost + self._to_go[-1][step.after]).min(axis=1))
+            self._to_go.append((cost + self._to_go[-1].take(step.after)).min(axis=1))
         self._to_go.reverse()
         if not np.isfinite(self._to_go[0][0]):
             raise CannotSolve("no layout honours the pinned and forbidden placements together")
@@ -118,11 +118,11 @@ class ExactSearch:
     ) -> FloatArray:
         """(S, U) what each transition of one step costs."""
         check_cancelled()
-        cost: FloatArray = unary[step.piece]
-        if step.left is not None:
-            cost += across[step.left, step.piece]
-        if step.up is not None:
-            cost += along[step.up, step.piece]
+        cost: FloatArray = unary.take(step.piece)
+        if step.beside is not None:
+            cost += across.take(step.beside)
+        if step.below is not None:
+            cost += along.take(step.below)
         return cost
 
     @property
@@ -172,12 +172,12 @@ class ExactSearch:
         for cell, (step, cost) in enumerate(zip(self._steps, self._cost, strict=True)):
             check_cancelled()
             here = self._to_go[cell][:, None]
-            reduced = cost + self._to_go[cell + 1][step.after]
+            reduced = cost + self._to_go[cell + 1].take(step.after)
             reduced -= np.where(np.isfinite(here), here, 0.0)
             weights.append(np.exp(np.maximum(reduced, 0.0) / -temperature))
         backward: list[FloatArray] = [np.ones(self._num_last)]
         for step, weight in zip(reversed(self._steps), reversed(weights), strict=True):
-            backward.append((weight * backward[-1][step.after]).sum(axis=1))
+            backward.append((weight * backward[-1].take(step.after)).sum(axis=1))
         backward.reverse()
         total = backward[0][0]
 
@@ -187,13 +187,12 @@ class ExactSearch:
         for cell, (step, weight) in enumerate(zip(self._steps, weights, strict=True)):
             check_cancelled()
             flow = forward[:, None] * weight  # (S, U)
-            prob = flow * backward[cell + 1][step.after]
-            piece = step.piece
-            position_prob[:, self._position[cell]] = _count(piece, prob, num)
-            if step.left is not None:
-                across += _count(step.left * num + piece, prob, num * num)
-            if step.up is not None:
-                along += _count(step.up * num + piece, prob, num * num)
+            prob = flow * backward[cell + 1].take(step.after)
+            position_prob[:, self._position[cell]] = _count(step.piece, prob, num)
+            if step.beside is not None:
+                across += _count(step.beside, prob, num * num)
+            if step.below is not None:
+                along += _count(step.below, prob, num * num)
             forward = _count(step.after, flow, len(backward[cell + 1]))
         seams = across.reshape(num, num), along.reshape(num, num)
         grid = self.energy.grid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import islice
 
 from puzzleflow.core.puzzle import Layout
@@ -24,7 +25,7 @@ def minimise(
     if num_layouts < 1:
         raise ValueError(f"num_layouts must be at least 1, not {num_layouts}")
     if can_be_exact(energy):
-        return list(islice(ExactSearch(energy).layouts(), num_layouts))
+        return list(islice(_exact(energy).layouts(), num_layouts))
     return search(energy, seed=seed, num_layouts=num_layouts, effort=effort)
 
 
@@ -41,5 +42,11 @@ def posterior(
     ``start``, a layout that :func:`minimise` found, spares sampling a search of its own.
     """
     if can_be_exact(energy):
-        return ExactSearch(energy).posterior(temperature)
+        return _exact(energy).posterior(temperature)
     return sample_posterior(energy, seed=seed, temperature=temperature, start=start, effort=effort)
+
+
+@lru_cache(maxsize=1)
+def _exact(energy: Energy) -> ExactSearch:
+    """The same search for best layouts and marginals, which are asked for one after the other."""
+    return ExactSearch(energy)
