@@ -6,6 +6,7 @@ from puzzleflow.models.conv_encoder import void_widths
 from puzzleflow.models.pixels import standardised, to_tensor
 from puzzleflow.models.relational import (
     PRIOR_FEATURES,
+    ContextLayer,
     RelationalConfig,
     RelationalNet,
     World,
@@ -146,3 +147,14 @@ def test_standardised_ignores_tone() -> None:
     difference = standardised(pale)[:, :, 4:] - standardised(full)[:, :, 4:]
     assert difference.abs().max() < 0.5 < standardised(full)[:, :, 4:].abs().max()
     assert (standardised(full) * (1 - alpha)).abs().max() == 0  # void stays void
+
+
+@torch.inference_mode()
+def test_attention_in_blocks_is_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = ContextLayer(24, num_heads=3, dropout=0.0).eval()
+    for bias in (layer.of_type, layer.of_same_piece, layer.of_seam):
+        torch.nn.init.normal_(bias)
+    tokens, seams = torch.randn(2, 35, 24), torch.randn(2, 35, 35)  # seven pieces
+    whole = layer(tokens, seams)
+    monkeypatch.setattr("puzzleflow.models.relational.ATTENDING", 3)
+    assert torch.allclose(layer(tokens, seams), whole, atol=1e-5)

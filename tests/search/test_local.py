@@ -27,6 +27,12 @@ def test_finds_the_planted_optimum_of_5x5(seed: int, seam: float, place: float) 
     assert best.energy <= energy.of_layout(truth) + 1e-9
 
 
+def test_finds_the_planted_optimum_of_a_large_grid() -> None:
+    energy, truth = planted(Grid(11, 12), 0, seam=3.0, place=0.5)
+    (best,) = search(energy, seed=0, effort=0.1)
+    assert best.energy <= energy.of_layout(truth) + 1e-9
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("seam", "place"), [(3.0, 0.0), (2.7, 1.0)])
 def test_finds_the_planted_optimum_of_10x10(seed: int, seam: float, place: float) -> None:

@@ -22,6 +22,7 @@ from puzzleflow.models.piece_tokens import PRIOR_FEATURES, TOKENS, PieceTokens, 
 
 NUM_BEST = 3  # best candidates of a side whose prior its token sees
 NUM_WORLD_FEATURES = 7
+ATTENDING = 128  # pieces whose tokens attend to all others at once
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,31 @@ class ContextLayer(nn.Module):
             .view(B, length, 3, self.num_heads, D // self.num_heads)
             .permute(2, 0, 3, 1, 4)
         )  # each (B, heads, 5N, D/heads)
-        same = torch.eye(N, device=tokens.device)
-        bias = self.of_type.repeat(1, N, N) + torch.stack(
-            [torch.kron(same, table) for table in self.of_same_piece]
-        )  # (heads, 5N, 5N)
-        bias = bias + self.of_seam[:, None, None] * seams[:, None]  # (B, heads, 5N, 5N)
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        if N <= ATTENDING:
+            same = torch.eye(N, device=tokens.device)
+            bias = self.of_type.repeat(1, N, N) + torch.stack(
+                [torch.kron(same, table) for table in self.of_same_piece]
+            )  # (heads, 5N, 5N)
+            bias = bias + self.of_seam[:, None, None] * seams[:, None]  # (B, heads, 5N, 5N)
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        else:  # a block of queries at a time: the bias of all would take gigabytes
+            parts = []
+            for at in range(0, length, ATTENDING * TOKENS):
+                some = slice(at, at + ATTENDING * TOKENS)
+                bias = self._bias(seams[:, some], at // TOKENS)
+                parts.append(F.scaled_dot_product_attention(q[:, :, some], k, v, attn_mask=bias))
+            mixed = torch.cat(parts, dim=2)
         tokens = tokens + self.out(mixed.transpose(1, 2).flatten(2))
         return tokens + self.feed_forward(self.norm2(tokens))  # type: ignore[no-any-return]
+
+    def _bias(self, seams: Tensor, first: int) -> Tensor:
+        """(B, heads, 5C, 5N) of C pieces, from the ``first`` on, towards all; seams (B, 5C, 5N)."""
+        bias = self.of_seam[:, None, None] * seams[:, None]
+        cells = bias.unflatten(2, (-1, TOKENS)).unflatten(4, (-1, TOKENS))  # (B, heads, C, 5, N, 5)
+        cells += self.of_type[:, None, :, None]
+        own = torch.arange(cells.shape[2], device=seams.device)
+        cells[:, :, own, :, first + own] += self.of_same_piece
+        return bias
 
 
 class CellEmbedding(nn.Module):

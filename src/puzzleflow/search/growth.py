@@ -18,6 +18,7 @@ from puzzleflow.search.compiling import below, compiled, inner, random_state, un
 from puzzleflow.search.tables import Tables
 
 _NUM_OFFSETS = 4  # places of the kernel that are weighed at once
+_EXACT_CELLS = 100  # on larger grids these weights may be out of date by 0.05
 
 
 @inner
@@ -54,15 +55,42 @@ def _weigh_offsets(score, low_y, high_y, low_x, high_x, warmth, offsets, weights
 
 
 @inner
-def _seam(piece, other, direction, right, down):
-    """Cost of ``other`` lying in ``direction`` (right, down, left, up) of ``piece``."""
-    if direction == 0:
-        return right[piece, other]
-    if direction == 1:
-        return down[piece, other]
-    if direction == 2:
-        return right[other, piece]
-    return down[other, piece]
+def _has_changed(offsets, weights, num_offsets, told, tolerance):
+    """Whether the places of the kernel are others than those ``told``, which are then renewed."""
+    changed = False
+    for k in range(_NUM_OFFSETS):
+        weight = weights[k] if k < num_offsets else 0.0
+        moved = weight > 0.0 and (told[k, 1] != offsets[k, 0] or told[k, 2] != offsets[k, 1])
+        changed = changed or moved or abs(told[k, 0] - weight) > tolerance
+    if changed:
+        for k in range(_NUM_OFFSETS):
+            told[k, 0] = weights[k] if k < num_offsets else 0.0
+            told[k, 1], told[k, 2] = offsets[k, 0], offsets[k, 1]
+    return changed
+
+
+@inner
+def _best_two(cost, used, told, y, x, at_position, rows, cols, expected):
+    """The cheapest unused piece for cell (y, x), its cost, the second cheapest and its cost."""
+    num = len(cost)
+    for piece in range(num):
+        expected[piece] = cost[piece]
+    for k in range(_NUM_OFFSETS):
+        py, px = y - int(told[k, 1]), x - int(told[k, 2])
+        if told[k, 0] > 0.01 and 0 <= py < rows and 0 <= px < cols:
+            for piece in range(num):
+                expected[piece] += told[k, 0] * at_position[py * cols + px, piece]
+    first, second, choice, runner = np.inf, np.inf, -1, -1
+    for piece in range(num):
+        if used[piece]:
+            continue
+        value = expected[piece]
+        if value < first:
+            second, runner = first, choice
+            first, choice = value, piece
+        elif value < second:
+            second, runner = value, piece
+    return choice, first, runner, second
 
 
 @inner
@@ -74,8 +102,8 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
     placed   room for P canvas cells; the first ``num_placed`` hold the kernel
     fixed    whether the middle third *is* the frame, or the kernel may float
     """
-    at_position, right, down, has_unary, piece_of, first_of = relative
-    num, width = len(right), 3 * cols
+    at_position, steps, has_unary, piece_of, first_of = relative
+    num, width = steps.shape[1], 3 * cols
     used = np.zeros(num, np.bool_)
     is_front = np.zeros(canvas.size, np.bool_)
     front = np.empty(canvas.size, np.int64)
@@ -84,6 +112,10 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
     offsets = np.zeros((_NUM_OFFSETS, 2), np.int64)
     weights = np.zeros(_NUM_OFFSETS)
     expected = np.zeros(num)
+    told = np.zeros((_NUM_OFFSETS, 3))  # weight and place of the kernel that ``best`` counts with
+    tolerance = 0.0 if rows * cols <= _EXACT_CELLS else 0.05
+    best = np.full((canvas.size, 2), -1, np.int64)  # the cheapest pieces of a front cell, -1: ask
+    lowest = np.empty((canvas.size, 2))  # and their costs
     num_front = 0
     top, bottom, left, beyond = 3 * rows, 0, 3 * cols, 0
     if fixed:
@@ -109,8 +141,9 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
                     num_front += 1
                     for other in range(num):
                         cost[there, other] = 0.0
+                best[there, 0] = -1
                 for other in range(num):
-                    cost[there, other] += _seam(piece, other, direction, right, down)
+                    cost[there, other] += steps[direction, piece, other]
             if has_unary:
                 for oy in range(max(0, y - rows + 1), min(y, 2 * rows) + 1):
                     for ox in range(max(0, x - cols + 1), min(x, 2 * cols) + 1):
@@ -123,6 +156,7 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
                 score, max(bottom - rows + 1, 0), top, max(beyond - cols + 1, 0), left,
                 warmth, offsets, weights,
             )  # fmt: skip
+        all_anew = _has_changed(offsets, weights, num_offsets, told, tolerance)
         lead, next_cell, next_piece, kept = -np.inf, -1, -1, 0
         for i in range(num_front):
             cell = front[i]
@@ -133,27 +167,17 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
                 continue  # outside the frame now, hence for ever
             front[kept] = cell
             kept += 1
-            for piece in range(num):
-                expected[piece] = cost[cell, piece]
-            for k in range(num_offsets):
-                py, px = y - offsets[k, 0], x - offsets[k, 1]
-                if weights[k] > 0.01 and 0 <= py < rows and 0 <= px < cols:
-                    for piece in range(num):
-                        expected[piece] += weights[k] * at_position[py * cols + px, piece]
-            first, second, choice = np.inf, np.inf, -1
-            for piece in range(num):
-                if used[piece]:
-                    continue
-                value = expected[piece]
-                if value < first:
-                    second, first, choice = first, value, piece
-                elif value < second:
-                    second = value
+            choice, runner = best[cell]
+            if all_anew or choice < 0 or used[choice] or (runner >= 0 and used[runner]):
+                best[cell, 0], lowest[cell, 0], best[cell, 1], lowest[cell, 1] = _best_two(
+                    cost[cell], used, told, y, x, at_position, rows, cols, expected
+                )
+            first, second = lowest[cell]
             if second == np.inf:
                 second = first
             here = (second - first) * (1.0 + noise * (uniform(rng) - 0.5))
             if here > lead:
-                lead, next_cell, next_piece = here, cell, choice
+                lead, next_cell, next_piece = here, cell, best[cell, 0]
         num_front = kept
         canvas[next_cell] = next_piece
         placed[num_placed] = next_cell
@@ -217,7 +241,7 @@ def _grow_all(
 @inner
 def _choose_kernel(piece_at, size, canvas, placed, settled, rng, relative, rows, cols):
     """A connected part of a layout, grown over its better seams, onto the canvas."""
-    _, right, down, _, _, _ = relative
+    steps = relative[1]
     width = 3 * cols
     count = _lay_settled(settled, canvas, placed, rows, cols)
     start = below(rng, rows * cols)
@@ -236,7 +260,7 @@ def _choose_kernel(piece_at, size, canvas, placed, settled, rng, relative, rows,
             row, col = there // width - rows, there % width - cols
             if row < 0 or row >= rows or col < 0 or col >= cols or canvas[there] >= 0:
                 continue
-            value = _seam(canvas[cell], piece_at[row * cols + col], direction, right, down)
+            value = steps[direction, canvas[cell], piece_at[row * cols + col]]
             if value < lowest:
                 choice, lowest = there, value
             num_seen += 1
@@ -272,7 +296,10 @@ def _regrow_all(
         if stop[0]:
             return
         i = turn % len(layouts)
-        size = min(1 + int(num * (0.1 + 0.8 * uniform(rng))), num - 1)
+        share = 0.1 + 0.8 * uniform(rng)
+        if num > _EXACT_CELLS:  # mistakes are local there
+            share = 1.0 - (1.0 - share) ** 2
+        size = min(1 + int(num * share), num - 1)
         count = _choose_kernel(current[i], size, canvas, placed, settled, rng, relative, rows, cols)
         keep_place = fixed or uniform(rng) < 0.5
         _grow(canvas, placed, count, keep_place, noise, warmth, rng, relative, rows, cols, grown)
@@ -288,14 +315,15 @@ def _regrow_all(
                     layouts[i, position] = grown[position]
 
 
-_Relative = tuple[FloatArray, FloatArray, FloatArray, bool, IntArray, IntArray]
+_Relative = tuple[FloatArray, FloatArray, bool, IntArray, IntArray]
 
 
 def _relative(tables: Tables) -> _Relative:
-    """Relative costs, the unary ones by position and candidate, and who excludes whom."""
+    """Relative costs by position and candidate, and by direction; and who excludes whom."""
     unary, right, down = tables.relative
     by_position = np.ascontiguousarray(unary.T)
-    return by_position, right, down, tables.has_unary, tables.piece_of, tables.first_of
+    by_direction = np.stack([right, down, right.T, down.T])  # (4, N, N) right, down, left, up
+    return by_position, by_direction, tables.has_unary, tables.piece_of, tables.first_of
 
 
 def grow(

@@ -20,6 +20,11 @@ from puzzleflow.search.posterior import Posterior
 from puzzleflow.search.tables import Tables
 
 NUM_KEPT = 6  # layouts that are improved side by side
+LARGE = 100  # cells; beyond, fewer layouts are grown and the best are improved again and again
+LARGE_STARTS = 40
+KEPT_AGAIN = (NUM_KEPT, 2, 2, 2)  # layouts of a large grid in every round, which takes
+TURNS = 8e5  # of regrowing, divided by the cells, and is the last if it
+GAINED = 0.1  # times the warmth does not gain
 NOISE = 0.25  # of the order in which pieces are laid
 NOISE_AROUND_PINS = 1.0  # where all growth starts from the same settled pieces
 EFFORT_AROUND_PINS = 3.0  # settled pieces stand in the way of moves
@@ -81,30 +86,41 @@ def _improved(energy: Energy, tables: Tables, seed: int, effort: float) -> IntAr
     from puzzleflow.search.metropolis import anneal
 
     num, noise = tables.num_cells, 0.0
+    is_large = num > LARGE
     if len(tables.free) < num:
         noise, effort = NOISE_AROUND_PINS, EFFORT_AROUND_PINS * effort
     starts = np.arange(tables.num_candidates)
-    if len(starts) > 100 * effort:
-        starts = starts[:: int(np.ceil(len(starts) / max(1.0, 100 * effort)))]
+    most = max(1.0, effort * (LARGE_STARTS if is_large else 100))
+    if len(starts) > most:
+        starts = starts[:: int(np.ceil(len(starts) / most))]
     layouts, _ = grow(tables, starts, noise=noise, seed=seed)
-    if tables.has_unary:
+    if tables.has_unary and not is_large:
         beams = [beam_layouts(energy, width=16, order=order)[:1] for order in BEAM_ORDERS]
         layouts = np.concatenate([layouts, *beams])
-    layouts = _sorted(tables, layouts)[:NUM_KEPT]
-    turns = int(effort * min(40 * num, 2e8 / num**2.5))
-    layouts, _ = regrow(
-        tables, layouts, num_turns=turns, noise=NOISE, seed=child_seed(seed, "regrow")
-    )
-    if len(tables.free) > 1:
-        cooled, _ = anneal(
+    layouts = _sorted(tables, layouts)
+    turns = int(effort * (TURNS / num if is_large else min(40 * num, 2e8 / num**2.5)))
+    for again, kept in enumerate(KEPT_AGAIN if is_large else (NUM_KEPT,)):
+        before = float(tables.energy_of(layouts[0]))
+        layouts, _ = regrow(
             tables,
-            layouts,
-            temperatures=tables.warmth * np.geomspace(1.5, 0.3, 20),
-            num_proposals=int(effort * 40 * num),
-            seed=child_seed(seed, "anneal"),
+            layouts[:kept],
+            num_turns=turns,
+            noise=NOISE,
+            seed=child_seed(seed, "regrow", *([again] if again else [])),
         )
-        layouts = np.concatenate([layouts, cooled])
-    return _sorted(tables, layouts)
+        if len(tables.free) > 1:
+            cooled, _ = anneal(
+                tables,
+                layouts,
+                temperatures=tables.warmth * np.geomspace(1.5, 0.3, 20),
+                num_proposals=int(effort * 40 * num),
+                seed=child_seed(seed, "anneal", *([again] if again else [])),
+            )
+            layouts = np.concatenate([layouts, cooled])
+        layouts = _sorted(tables, layouts)
+        if float(tables.energy_of(layouts[0])) >= before - GAINED * tables.warmth:
+            break
+    return layouts
 
 
 def _sorted(tables: Tables, layouts: IntArray) -> IntArray:

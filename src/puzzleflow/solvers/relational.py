@@ -29,6 +29,7 @@ from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.solvers.second_look import Looking
 
 WEIGHTS = "relational.safetensors"
+MOST_LOOKED_AT = 100  # pieces; of more the small picture of a second look shows too little
 
 
 class RelationalSolver:
@@ -106,7 +107,9 @@ class RelationalSolver:
         ]
 
     def _looking(self, puzzle: Puzzle, weights: EnergyWeights) -> Looking | None:
-        return Looking(puzzle.pieces, weights.look) if self.look else None
+        if not self.look or puzzle.num_pieces > MOST_LOOKED_AT:
+            return None
+        return Looking(puzzle.pieces, weights.look)
 
     def _weights(self, complete: bool) -> dict[str, dict[str, float]]:
         """Weights of the energy by grid."""
