@@ -63,11 +63,11 @@ class Rate:
 
 
 def generate(
-    out: Path, request: Request, images: Path | None = None
+    out: Path, request: Request, images: Path | None = None, workers: int = WORKERS
 ) -> tuple[Rate, dict[str, Any]]:
     rate = Rate()
     statistics = generate_set(
-        images or pictures(), out, request, num_workers=WORKERS, on_progress=rate
+        images or pictures(), out, request, num_workers=workers, on_progress=rate
     )
     return rate, statistics
 
@@ -180,27 +180,28 @@ def peak_rss() -> Iterator[list[int]]:
         watcher.join()
 
 
-def whole_set(num_puzzles: int, preset: str, erosion: str, images: Path) -> None:
+def whole_set(num_puzzles: int, preset: str, erosion: str, images: Path, workers: int) -> None:
     count = len(list_pictures(images))
     request = replace(
         PRESETS[preset], erosion=erosion, splits="1/0/0", per_picture=-(-num_puzzles // count)
     )
     with tempfile.TemporaryDirectory() as root:
-        began, before = time.perf_counter(), _tree_use()[1]
+        began = time.perf_counter()
         with peak_rss() as peak:
-            rate, made = generate(Path(root) / "out", request, images)
-        seconds, used = time.perf_counter() - began, _tree_use()[1] - before
+            rate, made = generate(Path(root) / "out", request, images, workers)
+        seconds = time.perf_counter() - began
         num = made["num_puzzles"]
         print(
             f"{preset} {erosion}: {num} puzzles in {seconds:.0f} s, {rate.per_second:.1f}/s, "
-            f"{1e3 * used / num:.0f} CPU ms each with the survey of {count} pictures, "
+            f"{rate.cpu_ms:.1f} CPU ms each once started, {workers} workers, {count} pictures, "
             f"peak of all processes {peak[0] / 2**20:.0f} MiB",
             flush=True,
         )
         began, before = time.perf_counter(), _tree_use()[1]
-        inspect_path(Path(root) / "out", num_workers=WORKERS)
+        inspect_path(Path(root) / "out", limit=None, num_workers=workers)
         seconds, used = time.perf_counter() - began, _tree_use()[1] - before
-        print(f"inspected in {seconds:.1f} s, {1e3 * used / num:.1f} CPU ms each", flush=True)
+        told = f", {1e3 * used / num:.1f} CPU ms each" if workers == 1 else ""
+        print(f"inspected in {seconds:.1f} s{told}", flush=True)
 
 
 def main() -> None:
@@ -217,8 +218,9 @@ if __name__ == "__main__":
     parser.add_argument("--preset", default="gap-3")
     parser.add_argument("--erosion", default="gap")
     parser.add_argument("--images", type=Path, default=pictures())
+    parser.add_argument("--workers", type=int, default=WORKERS)
     asked = parser.parse_args()
     if asked.whole:
-        whole_set(asked.whole, asked.preset, asked.erosion, asked.images)
+        whole_set(asked.whole, asked.preset, asked.erosion, asked.images, asked.workers)
     else:
         main()

@@ -17,7 +17,7 @@ COUNT = 640
 
 def main() -> None:
     cores = min(2, available_cores())
-    for name in ("vae", "outline"):
+    for name in ("gap", "vae", "outline"):
         generator = fragment_generator(name)
         generator.masks(range(32))
         began, spent = time.perf_counter(), time.process_time()

@@ -140,7 +140,8 @@ class ContextLayer(nn.Module):
     def _bias(self, seams: Tensor, first: int) -> Tensor:
         """(B, heads, 5C, 5N) of C pieces, from the ``first`` on, towards all; seams (B, 5C, 5N)."""
         bias = self.of_seam[:, None, None] * seams[:, None]
-        cells = bias.unflatten(2, (-1, TOKENS)).unflatten(4, (-1, TOKENS))  # (B, heads, C, 5, N, 5)
+        B, heads, _, keys = bias.shape
+        cells = bias.view(B, heads, -1, TOKENS, keys // TOKENS, TOKENS)  # (B, heads, C, 5, N, 5)
         cells += self.of_type[:, None, :, None]
         own = torch.arange(cells.shape[2], device=seams.device)
         cells[:, :, own, :, first + own] += self.of_same_piece
