@@ -38,11 +38,11 @@ class Looking:
         """(K,) what it costs to take each layout for the right one."""
         network = load_second_look()  # when first there is a doubt
         drawn = []
+        as_given = to_tensor(self.pieces, PIECE_PX)  # (N, 4, px, px)
         for layout in layouts:
-            upright = self.pieces
+            pixels = as_given
             if layout.turns is not None:
-                upright = turned_pieces(upright, layout.turns)
-            pixels = to_tensor(upright, PIECE_PX)  # (N, 4, px, px)
+                pixels = to_tensor(turned_pieces(self.pieces, layout.turns), PIECE_PX)
             positions = torch.from_numpy(layout.position_of[None].copy())
             shape = (layout.grid or grid).shape
             drawn.append(drawn_layouts(pixels, positions, shape, network.config.size_px))
