@@ -5,15 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import Pose
 from puzzleflow.generation.free_form import FreeForm, break_picture
+from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.solvers.free_form.candidates import Search
+from puzzleflow.solvers.free_form.measures import INPUTS
 from puzzleflow.solvers.free_form.seams import load_scorer
-from puzzleflow.training.seam_examples import Arrays, _true, _verdict, examples_of, joined
-from puzzleflow.training.seams import SETTINGS, SeamRun, area_under_curve, shown
+from puzzleflow.training.seam_examples import Arrays, _error, _true, examples_of, joined
+from puzzleflow.training.seams import SETTINGS, SeamRun, area_under_curve, rightness
+
+SEARCH = Search(peaks=4, fine_px=40)
 
 
 @pytest.fixture(scope="module")
@@ -25,38 +30,40 @@ def broken() -> FragmentSet:
 
 @pytest.fixture(scope="module")
 def examples(broken: FragmentSet) -> Arrays:
-    search = Search(angle_step=45.0, peaks=4, coarse_px=24, fine_px=40)
-    return examples_of(broken, search, np.random.default_rng(0))
+    return examples_of(broken, SEARCH, np.random.default_rng(0), None)
 
 
-def test_examples_hold_true_and_false_joins(broken: FragmentSet, examples: Arrays) -> None:
-    truth = examples["is_true"]
+def test_examples_hold_right_and_wrong_joins(broken: FragmentSet, examples: Arrays) -> None:
     pairs = int(np.triu(broken.true_neighbours, 1).sum())
-    assert truth.sum() >= pairs  # the jittered true poses at least
-    assert (~truth).any()
-    assert np.isfinite(examples["gap"][truth]).all()
-    assert np.isnan(examples["gap"][~truth]).all()
-    assert examples["own"].max() < len(examples["table"])
-    assert examples["other"].min() >= -1
-    assert (examples["other"] >= 0).any(axis=(1, 2)).all()  # something faces every seam
+    error = examples["error"]
+    assert (error < 0.01).sum() >= pairs  # the true poses at least
+    assert (error > 2.5).any()
+    assert np.isfinite(examples["gap"][np.isfinite(error)]).all()
+    assert examples["inputs"].shape == (len(error), INPUTS)
+    assert np.isfinite(examples["inputs"]).all()
+    assert not examples["inputs"][:, -3:].any()  # the gap of the set is not told yet
 
 
-def test_a_true_pose_is_true_a_far_one_false_and_one_between_neither(broken: FragmentSet) -> None:
+def test_a_scorer_moves_the_examples(broken: FragmentSet, examples: Arrays) -> None:
+    network = SeamScorer().eval()
+    moved = examples_of(broken, SEARCH, np.random.default_rng(0), network)
+    assert joined([examples, moved])["error"].shape == (
+        len(examples["error"]) + len(moved["error"]),
+    )
+    assert moved["set_gap"][0] == examples["set_gap"][0]
+
+
+def test_errors_count_in_tolerances(broken: FragmentSet) -> None:
     i, j = map(int, np.argwhere(np.triu(broken.true_neighbours, 1))[0])
     true = _true(broken, i, j)
     root = min(broken.fragments[i].root_area, broken.fragments[j].root_area)
-    assert _verdict(broken, i, j, true) is True
-    assert _verdict(broken, i, j, Pose(true.x + 0.2 * root, true.y, true.angle)) is None
-    assert _verdict(broken, i, j, Pose(true.x + 0.5 * root, true.y, true.angle)) is False
-
-
-def test_rows_of_joined_sets_point_into_their_own_tables(examples: Arrays) -> None:
-    both = joined([examples, examples])
-    half = len(examples["own"])
-    first, second = both["own"][:half], both["own"][half:]
-    inside = first >= 0
-    np.testing.assert_array_equal(second[inside], first[inside] + len(examples["table"]))
-    np.testing.assert_array_equal(second[~inside], -1)
+    assert _error(broken, i, j, true) == pytest.approx(0, abs=1e-6)
+    off = Pose(true.x + 0.2 * root, true.y, true.angle)
+    assert _error(broken, i, j, off) == pytest.approx(2, abs=0.01)
+    apart = replace(broken, adjacency=np.zeros((len(broken),) * 2, dtype=np.bool_))
+    assert _error(apart, i, j, true) == np.inf
+    errors = np.array([0.0, 0.5, 1.5, 2.5, np.inf])
+    np.testing.assert_allclose(rightness(errors), [1, 1, 0.5, 0, 0])
 
 
 def test_the_area_under_the_curve_by_hand() -> None:
@@ -74,6 +81,7 @@ def test_a_run_writes_weights_that_the_solver_reads(examples: Arrays, tmp_path: 
     described = run.save()
     assert 0 <= described["validation"]["beats"] <= 1
     network = load_scorer(tmp_path / "run" / "seams.safetensors")
-    assert network(shown(run.held_out)[:2]).shape == (2, 2)
+    shown = torch.from_numpy(run.held_out["inputs"][:2])
+    assert network(shown).shape == (2, 2)
     with pytest.raises(InputError):
         SeamRun(tmp_path / "other", files[:1])

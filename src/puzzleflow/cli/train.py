@@ -103,6 +103,10 @@ def seams(
     steps: Annotated[int, typer.Option(help="Length of the whole run.", min=1)] = 800,
     seed: Annotated[int, typer.Option(help="Of the broken pictures and the network.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes that break; -1: every core.")] = 1,
+    scorer: Annotated[
+        Path | None,
+        typer.Option(help="Weights of an earlier scorer: wrong joins are those that it likes."),
+    ] = None,
 ) -> None:
     """Train the seam scorer of `assemble` on fresh broken pictures."""
     from dataclasses import replace
@@ -126,6 +130,7 @@ def seams(
                 out / "examples",
                 sets=sets,
                 seed=seed,
+                scorer=scorer,
                 num_workers=workers,
                 on_progress=on_progress,
             )

@@ -1,7 +1,8 @@
-"""Examples for the seam scorer: true joins of fresh broken pictures, and likely false ones.
+"""Examples for the seam scorer: joins of fresh broken pictures, right, nearly right and wrong.
 
-The false ones are what the search for candidates itself proposes, at the pose that it
-proposes; that is what the scorer has to tell apart.
+The wrong ones are what the search for candidates itself proposes, moved to where a scorer
+likes them best (or drawn apart by some widths, while there is none): that is what the next
+scorer has to tell apart.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from puzzleflow.core.alignment import position_error
+from puzzleflow.core.alignment import ANGLE_TOLERANCE, POSITION_TOLERANCE, position_error
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import Pose, angle_between
 from puzzleflow.core.rng import child_rng, child_seed
@@ -22,22 +22,21 @@ from puzzleflow.core.types import ByteArray
 from puzzleflow.files import atomic_path
 from puzzleflow.generation.free_form import FreeForm, break_picture
 from puzzleflow.generation.weathering import Weathering
+from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.parallel import bounded_map
 from puzzleflow.pictures import read_picture, resize
 from puzzleflow.solvers.free_form.candidates import Prepared, Search, row_candidates
-from puzzleflow.solvers.free_form.contact import refined
-from puzzleflow.solvers.free_form.contour import SIGHT
-from puzzleflow.solvers.free_form.seams import facts
-from puzzleflow.solvers.free_form.strips import strips
+from puzzleflow.solvers.free_form.measures import JoinPose, measured, placed
+from puzzleflow.solvers.free_form.ranking import OPENINGS
+from puzzleflow.solvers.free_form.seams import Seams, load_scorer
 
-SIDE_PX = 360
-HARDEST, OTHERS = 6, 2  # false candidates of a pair: the likeliest, and some of the rest
-TRUE_TURN, TRUE_SHIFT = 7.0, 0.14  # degrees, of the smaller √area: a candidate is true
-FALSE_TURN, FALSE_SHIFT = 12.0, 0.25  # … beyond one of these it is false
-JITTER_TURN, JITTER_SHIFT = 2.0, 0.03  # deviations of the true poses that are added
-SEARCHES = ((0.10, 0.04, 0.6), (0.10, 0.0, 0.1), (0.12, 0.07, 0.2), (0.16, 0.10, 0.1))
+SIDE_PX = 340
+SEARCH = Search(peaks=16)
+STRANGERS = 8  # pairs of fragments that are no neighbours, of each set
+AS_FOUND = 0.25  # of the candidates stay as they were found, too
+JITTERS = (0.0, 0.02, 0.02, 0.05, 0.09)  # of √area: deviations of true poses that are added
+JITTER_TURN = 50.0  # degrees for a deviation of √area
 SETS_A_FILE = 10
-ROWS = 2  # fragments of a set that are compared with all others
 Arrays = dict[str, Any]  # arrays by name; see examples_of
 
 
@@ -46,6 +45,7 @@ class _Job:
     pictures: tuple[Path, ...]
     seed: int
     out: Path
+    scorer: Path | None
 
 
 def write_examples(
@@ -54,6 +54,7 @@ def write_examples(
     *,
     sets: int,
     seed: int,
+    scorer: Path | None = None,
     num_workers: int = 1,
     on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> list[Path]:
@@ -65,6 +66,7 @@ def write_examples(
             tuple(chosen[first : first + SETS_A_FILE]),
             child_seed(seed, "sets", first),
             out / f"seams_{first:06d}.npz",
+            scorer,
         )
         for first in range(0, sets, SETS_A_FILE)
     ]
@@ -79,39 +81,29 @@ def write_examples(
 
 def _make(job: _Job) -> None:
     made = []
+    network = None if job.scorer is None else load_scorer(job.scorer)
     for number, path in enumerate(job.pictures):
         rng = child_rng(job.seed, number)
-        broken = break_picture(_picture(path, rng), _how(rng), child_seed(job.seed, number))
-        reach, gap, _ = SEARCHES[rng.choice(len(SEARCHES), p=[s[2] for s in SEARCHES])]
-        made.append(
-            examples_of(broken, Search(reach=reach, gap=gap, angle_step=15.0, peaks=20), rng)
-        )
+        broken = break_picture(_picture(path), _how(rng), child_seed(job.seed, number))
+        made.append(examples_of(broken, SEARCH, rng, network))
     with atomic_path(job.out) as part, part.open("wb") as stream:
         np.savez_compressed(stream, **joined(made))
 
 
-def _picture(path: Path, rng: np.random.Generator) -> ByteArray:
-    """A random part of a picture."""
+def _picture(path: Path) -> ByteArray:
     pixels = read_picture(path)
-    height, width = pixels.shape[:2]
-    share = float(rng.uniform(0.6, 1.0))
-    rows, cols = max(64, int(share * height)), max(64, int(share * width))
-    top, left = (
-        int(rng.integers(0, max(0, s - n) + 1)) for s, n in ((height, rows), (width, cols))
-    )
-    part = pixels[top : top + rows, left : left + cols]
-    scale = SIDE_PX / max(part.shape[:2])
-    return resize(part, *(max(64, round(scale * size)) for size in part.shape[:2]))
+    scale = SIDE_PX / max(pixels.shape[:2])
+    return resize(pixels, *(max(64, round(scale * size)) for size in pixels.shape[:2]))
 
 
 def _how(rng: np.random.Generator) -> FreeForm:
     """How a picture breaks: from fresh tears to heavy wear."""
-    gap = 0.0 if rng.random() < 0.12 else float(np.exp(rng.uniform(np.log(0.015), np.log(0.16))))
+    gap = 0.0 if rng.random() < 0.08 else float(np.exp(rng.uniform(np.log(0.015), np.log(0.16))))
     return FreeForm(
         (4, 9),
         weathering=Weathering(
             gap,
-            uneven=float(rng.uniform(0.2, 0.6)),
+            uneven=float(rng.uniform(0.25, 0.6)),
             rounding=float(rng.uniform(0, 0.035)) if gap else 0.0,
             chips=float(rng.uniform(0, 1)) if gap else 0.0,
         ),
@@ -119,84 +111,66 @@ def _how(rng: np.random.Generator) -> FreeForm:
     )
 
 
-def examples_of(broken: FragmentSet, search: Search, rng: np.random.Generator) -> Arrays:
+def examples_of(
+    broken: FragmentSet, search: Search, rng: np.random.Generator, network: SeamScorer | None
+) -> Arrays:
     """Examples of one set.
 
-    table  (P, C) colours behind all points of all outlines, float16
-    own, other, geometry  strips, whose rows count in the table
-    facts  (S, 8); is_true (S,); gap (S,) over the median √area at the true pose, NaN if false
+    inputs   (S, I) what a join shows, float32
+    error    (S,) of its pose over the tolerance, infinite where the two are no neighbours
+    gap      (S,) over √area at the true pose, NaN where there is none
+    set_gap  (S,) the median of these over the set
     """
     prepared = Prepared.of(broken.fragments, search)
-    known = [(int(i), int(j)) for i, j in np.argwhere(np.triu(broken.true_neighbours, 1))]
-    exact = [(i, j, _true(broken, i, j)) for i, j in known]
-    joins: list[tuple[int, int, Pose]] = []
-    homes: list[int] = []  # the true pair of an example, -1 of a false one
-    for row in rng.permutation(len(broken))[:ROWS].tolist():
-        found = row_candidates(prepared, row, [i for i in range(len(broken)) if i != row])
-        for other in range(len(broken)):
-            pair = (other, row) if other < row else (row, other)
-            home = known.index(pair) if pair in known else -1
-            false = []
-            for each in (c for c in found if c.first == other):
-                verdict = home >= 0 and _verdict(broken, other, row, each.pose)
-                if verdict:
-                    joins.append((other, row, each.pose))
-                    homes.append(home)
-                elif verdict is False:
-                    false.append((other, row, each.pose))
-            rest = false[HARDEST:]
-            chosen = false[:HARDEST] + [rest[n] for n in rng.permutation(len(rest))[:OTHERS]]
-            joins += chosen
-            homes += [-1] * len(chosen)
-    for home, (i, j, pose) in enumerate(exact):
-        near = _jittered(broken, i, j, pose, rng)
-        first, second = prepared.rims[i], prepared.rims[j]
-        best = refined(first, second, near, prepared.scale, turn=4.0, shift_px=4.0)[0]
-        joins.append((i, j, near))
-        homes.append(home)
-        if _verdict(broken, i, j, best):
-            joins.append((i, j, best))
-            homes.append(home)
-    rings = prepared.contours
-    starts = np.cumsum([0, *map(len, rings)])
-    found_strips = strips(rings, joins, prepared.scale)
-    ends = np.array([[i, j] for i, j, _ in joins])
-    own = _rows(found_strips.own, starts[ends])
-    facing = _rows(found_strips.other, starts[ends[:, ::-1]])
-    at_truth = strips(rings, exact, prepared.scale).geometry  # (T, 2, L, 6)
-    faces = at_truth[..., 1]
-    gaps = (
-        SIGHT * (at_truth[..., 0] * faces).sum(axis=(1, 2)) / np.maximum(1, faces.sum(axis=(1, 2)))
-    )
-    own_pair = np.array(homes)
-    gap = np.where(own_pair >= 0, gaps[own_pair], np.nan)
+    known = broken.true_neighbours
+    pairs = [(i, j) for j in range(len(broken)) for i in range(j)]
+    apart = [pair for pair in pairs if not known[pair]][:STRANGERS]
+    found = [
+        (each.first, each.second, each.pose)
+        for row in range(1, len(broken))
+        for each in row_candidates(
+            prepared, row, [i for i in range(row) if known[i, row] or (i, row) in apart]
+        )
+    ]
+    exact = [(i, j, _true(broken, i, j)) for i, j in pairs if known[i, j]]
+    near = [_jittered(broken, join, share, rng) for join in exact for share in JITTERS]
+    if network is None:
+        joins = _drawn_apart(prepared, found, rng) + near
+    else:
+        seams = Seams(prepared, network)
+        left = [found[n] for n in rng.permutation(len(found))[: int(AS_FOUND * len(found))]]
+        joins = _liked(seams, found) + left + near + _liked(seams, near[:: len(JITTERS)])
+    gaps = measured(prepared.contours, *placed(exact, prepared.scale)).gaps
+    gap_of = {(i, j): float(gap) for (i, j, _), gap in zip(exact, gaps, strict=True)}
     return {
-        "table": np.concatenate([ring.profile for ring in rings]).astype(np.float16),
-        "own": own,
-        "other": facing,
-        "geometry": found_strips.geometry.astype(np.float16),
-        "facts": facts(prepared, joins).astype(np.float16),
-        "is_true": own_pair >= 0,
-        "gap": gap.astype(np.float16),
+        "inputs": measured(prepared.contours, *placed(joins, prepared.scale)).inputs,
+        "error": np.array([_error(broken, *join) for join in joins], dtype=np.float32),
+        "gap": np.array([gap_of.get((i, j), np.nan) for i, j, _ in joins], dtype=np.float32),
+        "set_gap": np.full(len(joins), np.median(gaps) if len(gaps) else 0.0, dtype=np.float32),
     }
 
 
-def _rows(rows: NDArray[np.int32], starts: NDArray[np.intp]) -> NDArray[np.int32]:
-    return np.where(rows >= 0, rows + starts[:, :, None], -1).astype(np.int32)
+def _liked(seams: Seams, joins: Sequence[JoinPose]) -> list[JoinPose]:
+    return seams.polished(seams.opened(joins, OPENINGS), shift=0.04, turn=4.0, levels=3)
+
+
+def _drawn_apart(
+    prepared: Prepared, joins: Sequence[JoinPose], rng: np.random.Generator
+) -> list[JoinPose]:
+    """Every join twice, with the fragments drawn apart by other widths."""
+    frames = measured(prepared.contours, *placed(joins, prepared.scale)).frames
+    unit = prepared.contours[0].unit / prepared.scale
+    answer = []
+    for (i, j, pose), (_, _, x, y) in zip(joins, frames.tolist(), strict=True):
+        for width in rng.choice((0.0, *OPENINGS), 2, replace=False).tolist():
+            away = width * unit
+            answer.append((i, j, Pose(pose.x + away * x, pose.y + away * y, pose.angle)))
+    return answer
 
 
 def joined(parts: Sequence[Arrays]) -> Arrays:
     """Examples of several sets as one."""
-    starts = np.cumsum([0, *(len(part["table"]) for part in parts)])
-    shifted = [
-        part
-        | {
-            key: np.where(part[key] >= 0, part[key] + start, -1).astype(np.int32)
-            for key in ("own", "other")
-        }
-        for part, start in zip(parts, starts[:-1], strict=True)
-    ]
-    return {key: np.concatenate([part[key] for part in shifted]) for key in shifted[0]}
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def _true(broken: FragmentSet, i: int, j: int) -> Pose:
@@ -206,18 +180,23 @@ def _true(broken: FragmentSet, i: int, j: int) -> Pose:
     return second.relative_to(first)
 
 
-def _verdict(broken: FragmentSet, i: int, j: int, found: Pose) -> bool | None:
-    """Whether a pose of a true pair is right; None where it is neither right nor wrong."""
+def _error(broken: FragmentSet, i: int, j: int, found: Pose) -> float:
+    """How far a join is off, in tolerances, of the smaller as the larger sees it."""
+    if not broken.true_neighbours[i, j]:
+        return np.inf
     first, second, true = broken.fragments[i], broken.fragments[j], _true(broken, i, j)
     if first.area_px < second.area_px:
         second, found, true = first, found.inverse(), true.inverse()
-    away, turn = position_error(second, found, true), angle_between(found.angle, true.angle)
-    if away <= TRUE_SHIFT and turn <= TRUE_TURN:
-        return True
-    return False if away > FALSE_SHIFT or turn > FALSE_TURN else None
+    return max(
+        position_error(second, found, true) / POSITION_TOLERANCE,
+        angle_between(found.angle, true.angle) / ANGLE_TOLERANCE,
+    )
 
 
-def _jittered(broken: FragmentSet, i: int, j: int, pose: Pose, rng: np.random.Generator) -> Pose:
+def _jittered(
+    broken: FragmentSet, join: JoinPose, share: float, rng: np.random.Generator
+) -> JoinPose:
+    i, j, pose = join
     root = min(broken.fragments[i].root_area, broken.fragments[j].root_area)
-    dx, dy = rng.normal(0, JITTER_SHIFT * root, 2)
-    return Pose(pose.x + dx, pose.y + dy, pose.angle + float(rng.normal(0, JITTER_TURN)))
+    dx, dy, turn = rng.normal(0, 1, 3) * share * (root, root, JITTER_TURN)
+    return i, j, Pose(pose.x + dx, pose.y + dy, pose.angle + turn)

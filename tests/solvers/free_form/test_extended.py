@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.solvers.free_form.extended import extended, reduced
-from puzzleflow.solvers.free_form.palette import Palette, likeness
+from puzzleflow.solvers.free_form.palette import Palette
 
 
 def blob(height: int, width: int, seed: int = 0) -> Fragment:
@@ -64,25 +64,3 @@ def test_reducing_keeps_the_centre_and_some_material(scale: float, height: int, 
     small = reduced(fragment, scale)
     assert small.area_px >= 1
     np.testing.assert_allclose(small.centroid / scale, fragment.centroid, atol=1.0 / scale)
-
-
-def test_features_approximate_the_likeness() -> None:
-    fragments = [blob(30, 30, seed) for seed in range(3)]
-    plain = [
-        Fragment(f.pixels // 64 * 64 + np.uint8(63) * (f.pixels > 0), f.name) for f in fragments
-    ]
-    palette = Palette.of(plain)
-    colours = palette.normalised(plain[0].pixels[8:20, 8:20, :3].astype(np.float32) / 255)
-    colours = colours.reshape(-1, 3)[:40]
-    features = palette.features(colours)
-    exact = likeness(colours[:, None], colours[None])
-    assert np.abs(features @ features.T - exact).mean() < 0.2
-    assert np.corrcoef((features @ features.T).ravel(), exact.ravel())[0, 1] > 0.8
-
-
-def test_one_colour_has_one_landmark() -> None:
-    pixels = np.full((9, 9, 4), 255, dtype=np.uint8)
-    palette = Palette.of([Fragment(pixels, "plain")])
-    assert len(palette.landmarks) == 1
-    features = palette.features(palette.normalised(np.ones((2, 3), np.float32)[None])[0])
-    np.testing.assert_allclose(features @ features.T, 1.0, atol=1e-3)

@@ -1,4 +1,4 @@
-"""Outlines as rings, seams as strips, and what the scorer is shown."""
+"""Outlines as rings, what seams show, and joins moved by what speaks for them."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose
 from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.solvers.free_form.candidates import Prepared, Search
-from puzzleflow.solvers.free_form.contour import SIGHT, contours
+from puzzleflow.solvers.free_form.contour import contours
+from puzzleflow.solvers.free_form.measures import INPUTS, expecting, measured, placed
 from puzzleflow.solvers.free_form.palette import Palette
-from puzzleflow.solvers.free_form.ranking import expected_gap, ranked, refitted
+from puzzleflow.solvers.free_form.ranking import expected_gap, ranked
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 from puzzleflow.solvers.free_form.seams import Seams
-from puzzleflow.solvers.free_form.strips import LENGTH, strips
 
 SIDE = 80
 
@@ -44,32 +44,32 @@ def test_a_square_is_a_ring_with_normals_outward(squares: list[Fragment]) -> Non
     assert ring.distance[height // 2, width // 2 + SIDE // 2 + 9] == pytest.approx(9, abs=1)
 
 
-def test_a_strip_tells_the_gap_and_both_colours(squares: list[Fragment]) -> None:
+def test_a_seam_shows_its_gap_its_length_and_where_it_runs(squares: list[Fragment]) -> None:
     rings = contours(ScaledSet.of(squares, Palette.of(squares), SIDE))
-    gap = 5
-    seen = strips(rings, [(0, 1, Pose(SIDE + gap, 0))], 1.0)
-    for side in (0, 1):
-        faces = seen.geometry[0, side, :, 1] > 0
-        assert 20 <= faces.sum() <= 36  # one side of the square
-        middle = slice(LENGTH // 2 - 5, LENGTH // 2 + 5)
-        assert faces[middle].all()
-        np.testing.assert_allclose(
-            seen.geometry[0, side, middle, 0], gap / (SIGHT * SIDE), atol=1 / (SIGHT * SIDE)
-        )
-        np.testing.assert_allclose(seen.geometry[0, side, middle, 2], -1, atol=0.02)
-    red = rings[0].profile[seen.own[0, 0, LENGTH // 2]]
-    blue = rings[1].profile[seen.other[0, 0, LENGTH // 2]]
-    np.testing.assert_allclose(red, rings[0].profile.mean(axis=0), atol=0.01)
-    np.testing.assert_allclose(blue, rings[1].profile.mean(axis=0), atol=0.01)
+    gap = 6
+    joins = [(0, 1, Pose(SIDE + gap, 0)), (0, 1, Pose(SIDE - 8, 0)), (0, 1, Pose(3 * SIDE, 0))]
+    seen = measured(rings, *placed(joins, 1.0))
+    assert seen.inputs.shape == (3, INPUTS)
+    assert np.isfinite(seen.inputs).all()
+    assert seen.gaps[0] == pytest.approx(gap / SIDE, abs=0.02)
+    assert seen.contacts[0] == pytest.approx(1.0, abs=0.15)  # one side of the square
+    np.testing.assert_allclose(seen.frames[0], [SIDE / 2, 0, 1, 0], atol=1.5)
+    assert seen.gaps[1] < 0  # they overlap
+    assert seen.contacts[2] == 0  # too far apart
+    assert not seen.frames[2].any()
 
 
-def test_overlap_is_a_negative_gap_and_far_is_nothing(squares: list[Fragment]) -> None:
-    rings = contours(ScaledSet.of(squares, Palette.of(squares), SIDE))
-    joins = [(0, 1, Pose(SIDE - 8, 0)), (0, 1, Pose(3 * SIDE, 0))]
-    seen = strips(rings, joins, 1.0)
-    assert seen.geometry[0, 0, LENGTH // 2, 0] < 0
-    assert (seen.other[1] == -1).all()
-    assert not seen.geometry[1, :, :, 1].any()
+def test_like_colours_show_and_a_known_gap_is_told(squares: list[Fragment]) -> None:
+    alike = [squares[0], square((200, 0, 0), "red again")]
+    both = []
+    for parts in (squares, alike):
+        rings = contours(ScaledSet.of(parts, Palette.of(squares), SIDE))
+        both.append(measured(rings, *placed([(0, 1, Pose(SIDE + 6, 0))], 1.0)))
+    assert both[1].inputs[0, 10] > 0.9 > 0.5 > both[0].inputs[0, 10]  # likeness at the edge
+    told = expecting(both[0].inputs, 0.05)
+    np.testing.assert_array_equal(told[:, :-3], both[0].inputs[:, :-3])
+    away = (float(both[0].gaps[0]) - 0.05) / 0.1
+    np.testing.assert_allclose(told[0, -3:], [1, away, abs(away)], atol=1e-5)
 
 
 def test_a_seam_is_the_same_seen_from_either_fragment(squares: list[Fragment]) -> None:
@@ -97,29 +97,50 @@ def test_what_was_said_is_remembered(squares: list[Fragment]) -> None:
     again = seams.scores([(1, 0, join[2].inverse()), join])
     assert network.asked == 1
     np.testing.assert_array_equal(first, again)
-    assert seams.scores([]).shape == (0, 2)
+    assert seams.scores([]).shape == (0, 3)
 
 
-def test_candidates_are_ranked_and_a_set_without_witnesses_has_the_usual_gap(
+class Likes(SeamScorer):
+    """Speaks for a gap of .08 and for edges that run alike."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        away = (0.26 * inputs[:, 32] - 0.08).abs() / 0.02 + 20 * inputs[:, 26]
+        return torch.stack([3 - away, torch.full_like(away, 0.5)], dim=1)
+
+
+def test_joins_are_opened_and_polished_to_where_most_speaks_for_them(
     squares: list[Fragment],
 ) -> None:
-    seams = Seams(Prepared.of(squares, Search()), SeamScorer().eval())
-    found = [Candidate(0, 1, Pose(SIDE + shift, 0), 1.0) for shift in (2, 8, 14)]
-    order = ranked(seams, found)
+    seams = Seams(Prepared.of(squares, Search()), Likes().eval())
+    start = (0, 1, Pose(SIDE + 1, 0, 3))
+    opened = seams.opened([start], (0.04, 0.08))
+    assert opened[0][2].x - SIDE == pytest.approx(1 + 0.08 * SIDE, abs=0.5)
+    assert opened[0][2].angle == pytest.approx(3)
+    (moved,) = seams.polished(opened, shift=0.04, turn=4.0, levels=4)
+    assert abs(moved[2].angle) < 1.5
+    scores = seams.scores([start, *opened, moved])[:, 0]
+    assert scores[0] < scores[1] < scores[2]
+    assert seams.scores([moved])[0, 0] > 2
+    (still,) = seams.polished(opened, shift=0.04, turn=0.0, levels=2)
+    assert still[2].angle == pytest.approx(3)
+    assert seams.polished([], shift=0.04, turn=4.0, levels=2) == []
+
+
+def test_candidates_are_ranked_by_a_scorer_that_knows_the_gap_of_the_set(
+    squares: list[Fragment],
+) -> None:
+    seams = Seams(Prepared.of(squares, Search()), Likes().eval())
+    found = [Candidate(0, 1, Pose(SIDE + shift, 0), 1.0) for shift in (2, 30, 14)]
+    knowing, order = ranked(seams, found)
     scores = [each.score for each in order]
     assert scores == sorted(scores, reverse=True)
-    unlikely = [Candidate(0, 1, Pose(SIDE, 0), -1.0)]
-    assert expected_gap(seams, unlikely) == GAP
+    assert scores[0] > 2
+    assert knowing.gap == pytest.approx(1.994 * 0.05 - 0.021, abs=1e-3)
+    assert ranked(seams.knowing(0.03), found)[0].gap == 0.03
+
+
+def test_a_set_without_witnesses_has_the_usual_gap(squares: list[Fragment]) -> None:
+    seams = Seams(Prepared.of(squares, Search()), Likes().eval())
+    assert expected_gap(seams, [(0, 1, Pose(SIDE - 6, 0))]) == GAP
     assert expected_gap(seams, []) == GAP
-
-
-def test_candidates_are_laid_anew_at_another_gap() -> None:
-    """Plain squares of one colour: the more gap is expected, the more is left."""
-    alike = [square((200, 90, 0), str(i)) for i in range(2)]
-    start = [Candidate(0, 1, Pose(SIDE * 1.05, 0), 1.0)]
-    left = []
-    for gap in (0.0, 0.08):
-        (moved,) = refitted(Prepared.of(alike, Search(gap=gap, reach=0.16)), start)
-        left.append(moved.pose.x - SIDE)
-    assert left[0] < 2.0
-    assert left[1] > left[0] + 1.5
+    assert ranked(seams, [])[1] == []

@@ -1,4 +1,4 @@
-"""Correlations against sums by hand; fits and candidates of a picture cut in two."""
+"""Sweeps, fits and candidates of a picture cut in two."""
 
 import math
 
@@ -13,17 +13,8 @@ from puzzleflow.solvers.free_form.candidates import (
     all_candidates,
     row_candidates,
 )
-from puzzleflow.solvers.free_form.coarse import angles_of
 from puzzleflow.solvers.free_form.contact import fit, refined
-from puzzleflow.solvers.free_form.correlation import (
-    GAIN,
-    OVERLAP_LOSS,
-    fixed_spectra,
-    moved_spectra,
-    score_map,
-)
-from puzzleflow.solvers.free_form.extended import extended
-from puzzleflow.solvers.free_form.palette import Palette
+from puzzleflow.solvers.free_form.sweep import peaks
 
 
 def picture(size: int, seed: int = 1) -> np.ndarray:
@@ -55,40 +46,19 @@ def torn(size: int = 96, gap: int = 4, seed: int = 1) -> tuple[list[Fragment], l
     return [part for part, _ in both], [pose for _, pose in both]
 
 
-def test_a_map_of_scores_is_the_sum_by_hand() -> None:
-    parts, _ = torn(24)
-    palette = Palette.of(parts)
-    one, two = (extended(part, 0.0, 3.0, palette) for part in parts)
-    size = 96
-    scores = score_map(fixed_spectra(one, palette, size), moved_spectra(two, palette, size))
-
-    def by_hand(top: int, left: int) -> float:
-        total = 0.0
-        features = [palette.features(each.colours) for each in (one, two)]
-        for row in range(two.shape[0]):
-            for col in range(two.shape[1]):
-                y, x = row + top, col + left
-                if not (0 <= y < one.shape[0] and 0 <= x < one.shape[1]):
-                    continue
-                total -= OVERLAP_LOSS * float(one.material[y, x] and two.material[row, col])
-                meets = (one.extension[y, x] and two.material[row, col]) or (
-                    one.material[y, x] and two.extension[row, col]
-                )
-                if meets:
-                    alike = float(features[0][y, x] @ features[1][row, col])
-                    total += (1 + GAIN) * alike - 1
-        return total
-
-    for top, left in [(0, 0), (0, 12), (3, 10), (-4, 9), (0, -8)]:
-        assert scores[top % size, left % size] == pytest.approx(by_hand(top, left), abs=0.05)
-
-
 @pytest.mark.parametrize("limit", [0.0, 10.0, 180.0])
-def test_angles_cover_what_they_should(limit: float) -> None:
-    angles = angles_of(limit, 5.0)
-    assert 0.0 in angles
-    for wanted in np.linspace(-limit, limit, 37):
-        assert min(angle_between(float(wanted), angle) for angle in angles) <= 2.5 + 1e-9
+def test_a_sweep_finds_the_true_place_and_turns_no_farther_than_allowed(limit: float) -> None:
+    parts, poses = torn()
+    prepared = Prepared.of(parts, Search())
+    true = poses[1].relative_to(poses[0])
+    found = peaks(*prepared.edges, prepared.scale, 20, limit)
+    assert 0 < len(found) <= 20
+    assert all(abs(each.pose.angle) <= limit + 1e-9 for each in found)
+    scores = [each.score for each in found]
+    assert scores == sorted(scores, reverse=True)
+    away = [math.hypot(each.pose.x - true.x, each.pose.y - true.y) for each in found]
+    turn = [angle_between(each.pose.angle, 0) for each in found]
+    assert any(a < 10 and t < 12 for a, t in zip(away, turn, strict=True))
 
 
 def test_the_true_pose_fits_best() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.rng import child_rng
-from puzzleflow.solvers.free_form.board import MIN_CONTACT, Board
-from puzzleflow.solvers.free_form.contact import refined
+from puzzleflow.solvers.free_form.board import Board
 from puzzleflow.solvers.free_form.growth import (
     Group,
     Grown,
@@ -191,20 +190,11 @@ def adjusted_component(
                 held = poses[j].relative_to(poses[i])
                 joins.append(Join(i, j, held, RIGID, float(board.roots[i])))
                 continue
-            if not board.near(i, poses[i], j, poses[j]):
+            if not board.touch(i, poses[i], j, poses[j]):
                 continue
-            found = board.fit(i, poses[i], j, poses[j])
-            if found.contact < MIN_CONTACT or found.score <= 0:
+            relative, score = board.measured(i, j, poses[j].relative_to(poses[i]))
+            if score <= 0:
                 continue
-            relative, score = refined(
-                board.rims[i],
-                board.rims[j],
-                poses[j].relative_to(poses[i]),
-                board.scale,
-                turn=1.0 if board.turning else 0.0,
-                shift_px=1.0,
-                levels=3,
-            )
             root = float(np.sqrt(board.roots[i] * board.roots[j]))
             joins.append(Join(i, j, relative, max(score, 0.05), root))
     still = set(frozen) & set(poses) or {members[0]}
@@ -216,6 +206,6 @@ def total(board: Board, poses: Mapping[int, Pose]) -> float:
     """Sum of the fits of all pairs; −∞ where two lie over each other."""
     members = sorted(poses)
     return sum(
-        board.fit_gain({i: poses[i]}, {j: poses[j] for j in members[number + 1 :]})
+        board.gain({i: poses[i]}, {j: poses[j] for j in members[number + 1 :]})
         for number, i in enumerate(members)
     )

@@ -13,14 +13,16 @@ import numpy as np
 
 from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.pose import Pose
-from puzzleflow.solvers.free_form.contact import Fit, Rim, fit
-from puzzleflow.solvers.free_form.seams import JoinPose, Seams
+from puzzleflow.solvers.free_form.contact import Fit, Rim, fit, refined
+from puzzleflow.solvers.free_form.measures import JoinPose
+from puzzleflow.solvers.free_form.seams import Seams
 
 MAX_OVERLAP = 0.06  # of the smaller area: two fragments that share more cannot both lie so
 PER_FRAGMENT = 40  # candidates of a fragment that assembling looks at
-NO_CONTACT, FULL_CONTACT = 0.05, 0.3  # between them a seam counts in part
+NO_CONTACT, FULL_CONTACT = 0.1, 0.35  # of √area: between them a seam counts in part
 MOST, LEAST = 8.0, -3.0  # what one seam can say: a true one that lies a little off may look bad
-MIN_CONTACT = 0.15  # of two fragments that hold each other
+MIN_CONTACT = 0.15  # of two fragments that hold each other: area of contact over the unit
+MIN_SEAM = 0.2  # … or length of their seam over √area
 PER_PAIR = 6  # candidates of a pair that assembling looks at
 
 
@@ -86,6 +88,9 @@ class Board:
         """Whether two placed fragments hold each other."""
         if not self.near(i, first, j, second):
             return False
+        if self.seams is not None:
+            join = i, j, second.relative_to(first)
+            return bool(self.seams.scores([join])[0, 2] >= MIN_SEAM)
         return self.fit(i, first, j, second).contact >= MIN_CONTACT
 
     def value(self, i: int, first: Pose, j: int, second: Pose) -> float:
@@ -95,7 +100,7 @@ class Board:
     def values(self, pairs: Sequence[tuple[int, Pose, int, Pose]]) -> list[float]:
         """The same for many pairs at once: by the learned scorer if there is one."""
         answer = [0.0] * len(pairs)
-        asked: list[tuple[int, float, JoinPose]] = []
+        asked: list[tuple[int, JoinPose]] = []
         for number, (i, first, j, second) in enumerate(pairs):
             if not self.near(i, first, j, second):
                 continue
@@ -106,13 +111,14 @@ class Board:
                 answer[number] = -math.inf
             elif self.seams is None:
                 answer[number] = found.score
-            elif found.contact > NO_CONTACT:
-                share = min(1.0, (found.contact - NO_CONTACT) / (FULL_CONTACT - NO_CONTACT))
-                asked.append((number, share, (i, j, pose)))
+            else:
+                asked.append((number, (i, j, pose)))
         if self.seams is not None and asked:
-            told = self.seams.scores([join for _, _, join in asked])[:, 0]
-            for (number, share, _), value in zip(asked, told.tolist(), strict=True):
-                answer[number] = share * min(max(value, LEAST), MOST)
+            told = self.seams.scores([join for _, join in asked])
+            share = np.clip((told[:, 2] - NO_CONTACT) / (FULL_CONTACT - NO_CONTACT), 0, 1)
+            values = share * np.clip(told[:, 0], LEAST, MOST)
+            for (number, _), value in zip(asked, values.tolist(), strict=True):
+                answer[number] = value
         return answer
 
     def gain(self, group: Mapping[int, Pose], placed: Mapping[int, Pose]) -> float:
@@ -135,15 +141,13 @@ class Board:
         values = self.values(pairs)
         return [sum(values[start:end]) for start, end in pairwise(ends)]
 
-    def fit_gain(self, group: Mapping[int, Pose], placed: Mapping[int, Pose]) -> float:
-        """Sum of the unlearned fits: smooth, so that a group can be moved to where it is best."""
-        total = 0.0
-        for j, second in group.items():
-            for i, first in placed.items():
-                if not self.near(i, first, j, second):
-                    continue
-                found = self.fit(i, first, j, second)
-                if found.overlap_share > MAX_OVERLAP:
-                    return -math.inf
-                total += found.score
-        return total
+    def measured(self, i: int, j: int, pose: Pose) -> tuple[Pose, float]:
+        """The best pose of two fragments near one, by their seam alone, and what speaks for it."""
+        if self.seams is not None:
+            turn = 2.0 if self.turning else 0.0
+            join = self.seams.polished([(i, j, pose)], shift=0.02, turn=turn, levels=2)
+            return join[0][2], float(self.seams.scores(join)[0, 0])
+        turn = 1.0 if self.turning else 0.0
+        return refined(
+            self.rims[i], self.rims[j], pose, self.scale, turn=turn, shift_px=1.0, levels=3
+        )

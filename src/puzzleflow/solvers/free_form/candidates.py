@@ -1,4 +1,4 @@
-"""Candidates of all pairs: coarse search, then each peak refined and scored exactly.
+"""Candidates of all pairs: outlines swept along each other, then each peak refined.
 
 The work goes row by row: one fragment against all before it. Rows may be spread over
 processes, and kept in a journal from which a killed run goes on.
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,16 @@ from puzzleflow.core.pose import Pose, angle_between
 from puzzleflow.journal import Journal
 from puzzleflow.lock import locked
 from puzzleflow.parallel import bounded_map
-from puzzleflow.solvers.free_form.coarse import angles_of, row_peaks
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
 from puzzleflow.solvers.free_form.contour import Contour, contours
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.palette import Palette
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
+from puzzleflow.solvers.free_form.sweep import peaks, thinned
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
-VERSION = 3  # of the candidates: a journal of another version is not used
+VERSION = 4  # of the candidates: a journal of another version is not used
+SHIFT_PX = 4.0  # with which refining begins
 SAME_SHARE, SAME_ANGLE = 0.05, 4.0  # of √area, degrees: nearer candidates are one
 
 Report = Callable[[str, int, int], None]
@@ -44,9 +45,7 @@ class Search:
                  each other) or "none" (all lie as they belong)
     reach        of √area: how far fragments are extended
     gap          of √area: what is expected between neighbours
-    coarse_px    median √area in the coarse search
-    fine_px      median √area where candidates are refined and scored
-    angle_step   of the coarse search, in degrees
+    fine_px      median √area where candidates are looked for and refined
     peaks        of the coarse search that are refined, for each pair
     kept         candidates of each pair
     """
@@ -54,9 +53,7 @@ class Search:
     rotation: str = "free"
     reach: float = REACH
     gap: float = GAP
-    coarse_px: float = 40.0
     fine_px: float = 80.0
-    angle_step: float = 10.0
     peaks: int = 40
     kept: int = 20
 
@@ -67,24 +64,17 @@ class Search:
             raise InputError(f"a reach of {self.reach}: expected 0.01 to 0.5")
         if not 0 <= self.gap < self.reach:
             raise InputError(f"a gap of {self.gap}: expected 0 or more, less than the reach")
-        if not 1 <= self.angle_step <= 45 or self.peaks < 1 or self.kept < 1:
-            raise InputError("angle_step lies between 1 and 45, peaks and kept are at least 1")
-        if not 8 <= self.coarse_px <= self.fine_px <= 1000:
-            raise InputError("coarse_px and fine_px: expected 8 <= coarse_px <= fine_px <= 1000")
-
-    @property
-    def angles(self) -> list[float]:
-        """Of the coarse search."""
-        limit = ROTATIONS[self.rotation]
-        return angles_of(limit, min(self.angle_step, 5.0) if limit < 180 else self.angle_step)
+        if self.peaks < 1 or self.kept < 1:
+            raise InputError("peaks and kept are at least 1")
+        if not 8 <= self.fine_px <= 1000:
+            raise InputError(f"fine_px is {self.fine_px}: expected 8 to 1000")
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A set made ready: pictures for the coarse search, rims for the fine one."""
+    """A set made ready: outlines and rims."""
 
     search: Search
-    coarse: ScaledSet
     rims: tuple[Rim, ...]
     contours: tuple[Contour, ...]
     scale: float
@@ -93,8 +83,12 @@ class Prepared:
     def of(cls, fragments: Sequence[Fragment], search: Search) -> Prepared:
         palette = Palette.of(fragments)
         fine = ScaledSet.of(fragments, palette, search.fine_px, reach=search.reach, gap=search.gap)
-        coarse = ScaledSet.of(fragments, palette, search.coarse_px, reach=search.reach)
-        return cls(search, coarse, rims(fine), contours(fine), fine.scale)
+        return cls(search, rims(fine), contours(fine), fine.scale)
+
+    @cached_property
+    def edges(self) -> tuple[tuple[Contour, Rim], ...]:
+        """What the coarse search looks at."""
+        return tuple(zip(self.contours, map(thinned, self.rims), strict=True))
 
 
 def row_candidates(
@@ -105,25 +99,20 @@ def row_candidates(
     others  by default all before it
     """
     search, scale = prepared.search, prepared.scale
-    free = search.rotation != "none"
-    shift = 2 * scale / prepared.coarse.scale
+    limit = ROTATIONS[search.rotation]
     answer = []
-    others = range(row) if others is None else others
-    for other, peaks in zip(
-        others,
-        row_peaks(prepared.coarse, row, others, search.angles, search.peaks),
-        strict=True,
-    ):
+    for other in range(row) if others is None else others:
         first, second = prepared.rims[other], prepared.rims[row]
+        edges = prepared.edges[other], prepared.edges[row]
         found = [
             Candidate(
                 other,
                 row,
                 *refined(
-                    first, second, peak.pose, scale, turn=4.0 if free else 0.0, shift_px=shift
+                    first, second, peak.pose, scale, turn=4.0 if limit else 0.0, shift_px=SHIFT_PX
                 ),
             )
-            for peak in peaks
+            for peak in peaks(*edges, scale, search.peaks, limit)
         ]
         able = [each for each in found if each.score > 0]
         answer += distinct(able, first, second, scale)[: search.kept]

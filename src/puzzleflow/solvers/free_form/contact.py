@@ -27,10 +27,11 @@ from puzzleflow.core.contact import outline_points
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.types import FloatArray
 from puzzleflow.search.compiling import compiled
-from puzzleflow.solvers.free_form.correlation import GAIN, OVERLAP_LOSS
 from puzzleflow.solvers.free_form.extended import extended
 from puzzleflow.solvers.free_form.scaled import ScaledSet
 
+GAIN = 5.0
+OVERLAP_LOSS = 15.0
 MAX_POINTS = 900
 CROWD_LOSS = 0.2 * GAIN
 STRAIGHT_OVER = 0.3  # of √area: radius within which an edge is looked at
@@ -38,6 +39,7 @@ ROUGH = 0.03  # of √area: deviation from a line that makes an edge rough
 STRAIGHT_TRUST = 0.2
 Floats = NDArray[np.float32]
 Sums = tuple[float, float, float, float, float, float, float]
+Arrays = tuple[Floats, Floats, Floats, Floats, Floats, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +165,7 @@ class Fit:
 def fit(first: Rim, second: Rim, pose: Pose, scale: float) -> Fit:
     """At a pose of ``second`` seen from ``first``, in pixels of the fragments."""
     x, y, angle = pose.x * scale, pose.y * scale, math.radians(pose.angle)
-    sums = _sums(*_arrays(first), *_arrays(second), x, y, angle)
+    sums = _sums(*arrays(first), *arrays(second), x, y, angle)
     contact, like, overlap, gap, _, _, _ = sums
     unit = first.unit
     return Fit(
@@ -192,15 +194,14 @@ def refined(
     """
     start = np.array([pose.x * scale, pose.y * scale, math.radians(pose.angle)])
     end, score = _climb(
-        *_arrays(first), *_arrays(second), start, math.radians(turn), shift_px, levels
+        *arrays(first), *arrays(second), start, math.radians(turn), shift_px, levels
     )
     moved = Pose(end[0] / scale, end[1] / scale, math.degrees(end[2]))
     return moved, float(score / first.unit)
 
 
-def _arrays(
-    rim: Rim,
-) -> tuple[Floats, Floats, Floats, Floats, Floats, float, float, float]:
+def arrays(rim: Rim) -> Arrays:
+    """What compiled functions are told of a rim."""
     return (
         rim.distance,
         rim.colours,
@@ -296,6 +297,12 @@ def _sums(
 @compiled
 def _value(sums: Sums) -> float:
     return (1.0 + GAIN) * sums[1] - sums[0] - OVERLAP_LOSS * sums[2] - CROWD_LOSS * sums[6]
+
+
+@compiled
+def score_at(first: Arrays, second: Arrays, x: float, y: float, angle: float) -> float:
+    """The score of two rims at a pose in pixels of their scale, not yet over the unit."""
+    return _value(_sums(*first, *second, x, y, angle))
 
 
 @compiled

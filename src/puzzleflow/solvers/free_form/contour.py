@@ -31,6 +31,7 @@ class Contour:
     profile   (M, K · 3) normalised colours behind a point, K depths inward
     nearest   (H, W) int32 point that is nearest; the map is centred and reaches ``SIGHT`` out
     distance  (H, W) to the edge, negative on material
+    root      √area of the fragment
     unit      median √area of the set
     """
 
@@ -39,6 +40,7 @@ class Contour:
     profile: Floats
     nearest: NDArray[np.int32]
     distance: Floats
+    root: float
     unit: float
 
     def __len__(self) -> int:
@@ -48,10 +50,13 @@ class Contour:
 def contours(scaled: ScaledSet) -> tuple[Contour, ...]:
     """One for each fragment of a set."""
     unit = float(np.median(scaled.roots)) * scaled.scale
-    return tuple(_contour(picture, scaled.palette, unit) for picture in scaled.pictures)
+    return tuple(
+        _contour(picture, scaled.palette, scaled.root_px(index), unit)
+        for index, picture in enumerate(scaled.pictures)
+    )
 
 
-def _contour(picture: Fragment, palette: Palette, unit: float) -> Contour:
+def _contour(picture: Fragment, palette: Palette, root: float, unit: float) -> Contour:
     margin = math.ceil(SIGHT * unit) + 2
     pixels = np.pad(picture.pixels, ((margin, margin), (margin, margin), (0, 0)))
     material = pixels[..., 3] >= MATERIAL
@@ -79,6 +84,7 @@ def _contour(picture: Fragment, palette: Palette, unit: float) -> Contour:
         np.asarray(profile.reshape(len(ring), -1), np.float32),
         nearest,
         np.asarray(distance, np.float32),
+        root,
         unit,
     )
 

@@ -20,7 +20,7 @@ from puzzleflow.core.pose import Pose
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
 from puzzleflow.solvers.free_form.palette import Palette
 
-REACH = 0.10  # of √area: how far a fragment is extended
+REACH = 0.14  # of √area: how far a fragment is extended
 
 
 @dataclass(frozen=True, eq=False)

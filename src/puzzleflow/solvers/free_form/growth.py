@@ -21,6 +21,7 @@ from puzzleflow.solvers.free_form.board import Board
 Group = Mapping[int, Pose]
 
 SAME_SHARE, SAME_ANGLE = 0.08, 4.0  # of √area, degrees: nearer placements are one
+STEPS = 3  # of one size, when a placement settles
 ELSEWHERE, OTHERWISE = 0.25, 15.0  # of √area, degrees: farther placements contradict each other
 
 
@@ -159,20 +160,23 @@ def settled(
         for i, pose in placed.items()
         if any(board.near(i, pose, j, other) for j, other in here.items())
     }
-    best, best_fit = start, board.fit_gain(here, beside)
+    best, best_gain = start, board.gain(here, beside)
     root = min(board.roots[index] for index in group)
     shift, turn = 0.05 * root, 4.0
     for _ in range(levels):
-        x = sum(pose.x for pose in here.values()) / len(here)
-        y = sum(pose.y for pose in here.values()) / len(here)
-        tries = [Pose(dx, dy) for dx, dy in ((shift, 0), (-shift, 0), (0, shift), (0, -shift))]
-        if board.turning:
-            tries += [Pose(0, 0).about(x, y, sign * turn) for sign in (1, -1)]
-        for step in tries:
-            motion = step @ best.motion
-            found = board.fit_gain(moved(group, motion), beside)
-            if found > best_fit:
-                best, best_fit = replace(best, motion=motion), found
+        for _ in range(STEPS):
+            here = moved(group, best.motion)
+            x = sum(pose.x for pose in here.values()) / len(here)
+            y = sum(pose.y for pose in here.values()) / len(here)
+            tries = [Pose(dx, dy) for dx, dy in ((shift, 0), (-shift, 0), (0, shift), (0, -shift))]
+            if board.turning:
+                tries += [Pose(0, 0).about(x, y, sign * turn) for sign in (1, -1)]
+            motions = [step @ best.motion for step in tries]
+            gains = board.gains([moved(group, motion) for motion in motions], beside)
+            at = max(range(len(gains)), key=gains.__getitem__)
+            if gains[at] <= best_gain:
+                break
+            best, best_gain = replace(best, motion=motions[at]), gains[at]
         shift, turn = shift / 2, turn / 2
     return best
 

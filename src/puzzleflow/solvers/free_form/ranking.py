@@ -1,71 +1,76 @@
-"""Candidates put in order by the learned scorer, and laid anew at the gap that a set shows."""
+"""Candidates moved to where most speaks for them, and put in order, by the learned scorer."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from puzzleflow.core.assembly import Candidate
-from puzzleflow.solvers.free_form.candidates import Prepared, distinct
-from puzzleflow.solvers.free_form.contact import refined
+from puzzleflow.solvers.free_form.candidates import distinct
+from puzzleflow.solvers.free_form.measures import JoinPose
 from puzzleflow.solvers.free_form.scaled import GAP
 from puzzleflow.solvers.free_form.seams import Seams
 
+OPENINGS = (0.04, 0.08, 0.12)  # of √area: candidates lie close, worn fragments do not
+POLISHED, AGAIN = 10, 6  # candidates of a pair that are moved with great steps, and with small
 WITNESSES = 2  # candidates of a fragment that are asked for the gap
 WITNESS_SCORE = 1.0  # less says nothing of it
-REFITTED = 8  # candidates of a pair that are laid anew
+# what single joins tell is drawn to the usual gap, and false ones lie close: the line through
+# 298 broken training pictures, mean error .015 (as told: .024)
+AT_NO_GAP, PER_GAP = -0.021, 1.994
+WIDEST = 0.2  # of √area
 
 
-def ranked(seams: Seams, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates with what their seams say as scores, best first; none twice."""
-    told = seams.scores([(each.first, each.second, each.pose) for each in candidates])[:, 0]
+def ranked(
+    seams: Seams, candidates: Iterable[Candidate], *, turning: bool = True
+) -> tuple[Seams, list[Candidate]]:
+    """The scorer that knows the gap of the set, and candidates that it has moved, best first."""
+    joins = [(each.first, each.second, each.pose) for each in candidates]
+    joins = _best(seams, seams.opened(joins, OPENINGS), POLISHED)
+    found = _best(seams, seams.polished(joins, shift=0.04, turn=4.0 * turning, levels=3), POLISHED)
+    if seams.gap is None:
+        seams = seams.knowing(expected_gap(seams, found))
+    found = _best(seams, found, AGAIN)
+    moved = seams.polished(found, shift=0.02, turn=2.0 * turning, levels=2)
+    return seams, _candidates(seams, moved)
+
+
+def _candidates(seams: Seams, joins: Sequence[JoinPose]) -> list[Candidate]:
+    """Joins with their scores, best first, without those that repeat a better one of their pair."""
     pairs: dict[tuple[int, int], list[Candidate]] = defaultdict(list)
-    for each, score in zip(candidates, told.tolist(), strict=True):
-        pairs[each.first, each.second].append(replace(each, score=score))
+    for (i, j, pose), score in zip(joins, seams.scores(joins)[:, 0].tolist(), strict=True):
+        pairs[i, j].append(Candidate(i, j, pose, score))
     rims, scale = seams.prepared.rims, seams.prepared.scale
     kept = [distinct(found, rims[i], rims[j], scale) for (i, j), found in pairs.items()]
     return sorted((each for found in kept for each in found), key=lambda each: -each.score)
 
 
-def expected_gap(seams: Seams, candidates: Sequence[Candidate]) -> float:
-    """The gap over √area that the likeliest joins of a set tell; candidates come best first."""
+def _best(seams: Seams, joins: Sequence[JoinPose], count: int) -> list[JoinPose]:
+    """The best of each pair, none twice, best first."""
+    seen: dict[tuple[int, int], int] = defaultdict(int)
+    chosen = []
+    for each in _candidates(seams, joins):
+        seen[each.first, each.second] += 1
+        if seen[each.first, each.second] <= count:
+            chosen.append((each.first, each.second, each.pose))
+    return chosen
+
+
+def expected_gap(seams: Seams, joins: Sequence[JoinPose]) -> float:
+    """The gap over √area that the likeliest joins of a set tell; joins come best first."""
     asked: dict[int, int] = defaultdict(int)
-    witnesses = []
-    for each in candidates:
-        if each.score < WITNESS_SCORE:
+    told = []
+    for (i, j, _), (score, gap, _) in zip(joins, seams.scores(joins).tolist(), strict=True):
+        if score < WITNESS_SCORE:
             break
-        if min(asked[each.first], asked[each.second]) < WITNESSES:
-            witnesses.append(each)
-            asked[each.first] += 1
-            asked[each.second] += 1
-    if not witnesses:
+        if min(asked[i], asked[j]) < WITNESSES:
+            told.append((gap, min(score, 6.0)))
+            asked[i] += 1
+            asked[j] += 1
+    if not told:
         return GAP
-    told = seams.scores([(each.first, each.second, each.pose) for each in witnesses])
-    order = np.argsort(told[:, 1])
-    weight = np.cumsum(np.minimum(told[order, 0], 6.0))
-    middle = int(np.searchsorted(weight, weight[-1] / 2))
-    return round(float(np.clip(told[order[middle], 1], 0.0, 0.2)), 2)
-
-
-def refitted(prepared: Prepared, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The best candidates of each pair, moved to where they fit best as ``prepared`` says."""
-    pairs: dict[tuple[int, int], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        if len(pairs[each.first, each.second]) < REFITTED:
-            pairs[each.first, each.second].append(each)
-    answer = []
-    turn = 0.0 if prepared.search.rotation == "none" else 2.0
-    for (i, j), found in pairs.items():
-        first, second = prepared.rims[i], prepared.rims[j]
-        shift_px = 0.05 * min(first.root, second.root)
-        moved = [
-            Candidate(
-                i, j, *refined(first, second, c.pose, prepared.scale, turn=turn, shift_px=shift_px)
-            )
-            for c in found
-        ]
-        answer += distinct(moved, first, second, prepared.scale)
-    return answer
+    gaps, weights = np.array(told).T
+    mean = float(gaps @ weights / weights.sum())
+    return round(min(max(AT_NO_GAP + PER_GAP * mean, 0.0), WIDEST), 3)

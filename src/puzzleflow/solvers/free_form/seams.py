@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -18,106 +18,159 @@ from numpy.typing import NDArray
 
 from puzzleflow.core.pose import Pose
 from puzzleflow.models.checkpoint import load_network
-from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer, inputs_of
+from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer
 from puzzleflow.solvers.free_form.candidates import Prepared
-from puzzleflow.solvers.free_form.contact import fit
-from puzzleflow.solvers.free_form.strips import strips
+from puzzleflow.solvers.free_form.measures import (
+    GAP_UNIT,
+    Doubles,
+    Floats,
+    JoinPose,
+    expecting,
+    measured,
+    placed,
+)
 
 KIND = "seams"
-FACTS = 8
-GAP_UNIT = 0.1  # the scorer tells gaps in these, over the median √area
-AT_ONCE = 256
-STEP_SHARE, STEP_ANGLE = 0.01, 1.0  # of √area, degrees: joins are scored at such steps, once
-Floats = NDArray[np.float32]
-JoinPose = tuple[int, int, Pose]
+STEP_SHARE, STEP_ANGLE = 0.005, 0.5  # of √area, degrees: joins are scored at such steps, once
+WORTH = 1e-3  # a step that gains less is not taken
+Ends = NDArray[np.intp]
 Key = tuple[int, int, int, int, int]
 
 
-def facts(prepared: Prepared, joins: Sequence[JoinPose]) -> Floats:
-    """(S, 8) of every join as a whole.
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Of S joins: logs of likelihoods, gaps that they should have, lengths of contact, frames.
 
-    Score, contact, likeness, overlap and gap of the unlearned fit; sizes of the smaller
-    fragment against the larger and against the median; the gap that the fit expects.
+    All but the frames (see :class:`~puzzleflow.solvers.free_form.measures.Measured`) are (S,),
+    lengths over √area.
     """
-    told = np.empty((len(joins), FACTS), dtype=np.float32)
-    unit = float(np.median([rim.root for rim in prepared.rims]))
-    for number, (i, j, pose) in enumerate(joins):
-        first, second = prepared.rims[i], prepared.rims[j]
-        found = fit(first, second, pose, prepared.scale)
-        small, large = sorted((first.root, second.root))
-        told[number] = (
-            found.score,
-            found.contact,
-            found.likeness,
-            10 * found.overlap_share,
-            found.gap,
-            math.log(small / large),
-            math.log(small / unit),
-            10 * prepared.search.gap,
-        )
-    return np.clip(told, -10, 10)
+
+    scores: Floats
+    gaps: Floats
+    contacts: Floats
+    frames: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Seams:
     """The scorer, and the set that it looks at; what it said is remembered.
 
+    gap  that the set is known to have, over √area; None: it is not known yet
+
     Poses are rounded first, so that an answer does not depend on what was asked before.
     """
 
     prepared: Prepared
     network: SeamScorer
-    said: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    gap: float | None = None
+    said: dict[Key, tuple[float, float, float]] = field(default_factory=dict)
 
-    def scores(self, joins: Sequence[JoinPose]) -> NDArray[np.float64]:
-        """(S, 2) of each join: log of likelihoods, and the gap that it should have."""
+    def knowing(self, gap: float) -> Self:
+        """The same set, whose gap is known."""
+        return replace(self, gap=gap, said={})
+
+    def scores(self, joins: Sequence[JoinPose]) -> Doubles:
+        """(S, 3) of each join: log of likelihoods, the gap it should have, length of contact."""
         keys = [self._key(join) for join in joins]
         new = list(dict.fromkeys(key for key in keys if key not in self.said))
-        for first in range(0, len(new), AT_ONCE):
-            part = new[first : first + AT_ONCE]
-            told = self._told([self._join(key) for key in part])
-            for key, row in zip(part, told.tolist(), strict=True):
-                self.said[key] = row[0], row[1] * GAP_UNIT
-        return np.array([self.said[key] for key in keys]).reshape(-1, 2)
+        if new:
+            told = self.told(*placed([self._join(key) for key in new], self.prepared.scale))
+            columns = told.scores.tolist(), told.gaps.tolist(), told.contacts.tolist()
+            self.said.update(zip(new, zip(*columns, strict=True), strict=True))
+        return np.array([self.said[key] for key in keys], dtype=np.float64).reshape(-1, 3)
 
     @torch.inference_mode()
-    def _told(self, joins: Sequence[JoinPose]) -> NDArray[np.float32]:
-        seen = strips(self.prepared.contours, joins, self.prepared.scale)
-        ends = np.array([[i, j] for i, j, _ in joins])
-        own, other = (
-            self._table[np.where(rows >= 0, rows + self._starts[of][:, :, None], -1)]
-            for rows, of in ((seen.own, ends), (seen.other, ends[:, ::-1]))
-        )  # (S, 2, L, C)
-        inputs = inputs_of(
-            *map(torch.from_numpy, (own, other, seen.geometry, facts(self.prepared, joins)))
-        )
-        return np.asarray(self.network(inputs).numpy())
+    def told(self, ends: Ends, at: Doubles) -> Told:
+        """Of joins as :func:`~puzzleflow.solvers.free_form.measures.placed` gives them."""
+        seen = measured(self.prepared.contours, ends, at)
+        inputs = seen.inputs if self.gap is None else expecting(seen.inputs, self.gap)
+        answer = self.network(torch.from_numpy(inputs)).numpy()
+        return Told(answer[:, 0], answer[:, 1] * GAP_UNIT, seen.contacts, seen.frames)
 
-    @cached_property
-    def _table(self) -> Floats:
-        """(P + 1, C) colours behind all points of all outlines; the last row is empty."""
-        return np.pad(
-            np.concatenate([ring.profile for ring in self.prepared.contours]), ((0, 1), (0, 0))
-        )
+    def opened(self, joins: Sequence[JoinPose], widths: Sequence[float]) -> list[JoinPose]:
+        """Each join with the fragments drawn apart as far as speaks most for it.
 
-    @cached_property
-    def _starts(self) -> NDArray[np.intp]:
-        return np.cumsum([0, *map(len, self.prepared.contours)])
+        widths  of the median √area, that are tried beside none
+        """
+        ends, start = placed(joins, self.prepared.scale)
+        told = self.told(ends, start)
+        best, at = told.scores.copy(), start.copy()
+        for width in widths:
+            trial = _moved(start, told.frames, 0, width * self._unit)
+            found = self.told(ends, trial).scores
+            better = found > best + WORTH
+            best[better], at[better] = found[better], trial[better]
+        return self._joins(ends, at)
+
+    def polished(
+        self, joins: Sequence[JoinPose], *, shift: float, turn: float, levels: int
+    ) -> list[JoinPose]:
+        """Each join moved to where most speaks for it, by steps that halve.
+
+        shift  of the median √area: the first step, across the gap and along it
+        turn   in degrees, about the middle of the contact
+        """
+        ends, at = placed(joins, self.prepared.scale)
+        if not len(ends):
+            return []
+        told = self.told(ends, at)
+        best, frames = told.scores.copy(), told.frames.copy()
+        sizes = [shift * self._unit, shift * self._unit, math.radians(turn)]
+        for _ in range(levels):
+            for axis, size in enumerate(sizes):
+                left = np.arange(len(ends) if size else 0)
+                for sign in (1.0, -1.0):
+                    trial = _moved(at[left], frames[left], axis, sign * size)
+                    found = self.told(ends[left], trial)
+                    better = found.scores > best[left] + WORTH
+                    rows = left[better]
+                    at[rows], best[rows] = trial[better], found.scores[better]
+                    frames[rows] = found.frames[better]
+                    left = left[~better]
+            sizes = [size / 2 for size in sizes]
+        return self._joins(ends, at)
 
     @property
-    def _step(self) -> float:
-        return STEP_SHARE * self.prepared.contours[0].unit / self.prepared.scale
+    def _unit(self) -> float:
+        return self.prepared.contours[0].unit
+
+    def _joins(self, ends: Ends, at: Doubles) -> list[JoinPose]:
+        scale = self.prepared.scale
+        return [
+            (i, j, Pose(x / scale, y / scale, math.degrees(angle)))
+            for (i, j), (x, y, angle) in zip(ends.tolist(), at.tolist(), strict=True)
+        ]
 
     def _key(self, join: JoinPose) -> Key:
         i, j, pose = join
         if i > j:
             i, j, pose = j, i, pose.inverse()
-        x, y = round(pose.x / self._step), round(pose.y / self._step)
-        return i, j, x, y, round(pose.angle / STEP_ANGLE)
+        step = STEP_SHARE * self._unit / self.prepared.scale
+        return i, j, round(pose.x / step), round(pose.y / step), round(pose.angle / STEP_ANGLE)
 
     def _join(self, key: Key) -> JoinPose:
         i, j, x, y, angle = key
-        return i, j, Pose(x * self._step, y * self._step, angle * STEP_ANGLE)
+        step = STEP_SHARE * self._unit / self.prepared.scale
+        return i, j, Pose(x * step, y * step, angle * STEP_ANGLE)
+
+
+def _moved(at: Doubles, frames: Floats, axis: int, size: float) -> Doubles:
+    """(S, 3) poses moved across the gap (axis 0), along it (1) or turned about its middle (2)."""
+    x, y, normal_x, normal_y = frames.astype(np.float64).T
+    new = at.copy()
+    if axis == 0:
+        new[:, 0] += size * normal_x
+        new[:, 1] += size * normal_y
+    elif axis == 1:
+        new[:, 0] -= size * normal_y
+        new[:, 1] += size * normal_x
+    else:
+        cos, sin = math.cos(size), math.sin(size)
+        dx, dy = at[:, 0] - x, at[:, 1] - y
+        new[:, 0] = x + cos * dx + sin * dy
+        new[:, 1] = y - sin * dx + cos * dy
+        new[:, 2] += size
+    return new
 
 
 def load_scorer(path: Path) -> SeamScorer:

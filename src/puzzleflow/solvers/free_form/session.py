@@ -1,4 +1,4 @@
-"""The solver ``assemble``: candidates by correlation, seams judged, assembly by growth."""
+"""The solver ``assemble``: candidates along outlines, seams judged, assembly by growth."""
 
 from __future__ import annotations
 
@@ -27,22 +27,20 @@ from puzzleflow.solvers.free_form.confidence import (
 )
 from puzzleflow.solvers.free_form.extended import REACH
 from puzzleflow.solvers.free_form.growth import snaps
-from puzzleflow.solvers.free_form.ranking import expected_gap, ranked, refitted
+from puzzleflow.solvers.free_form.ranking import ranked
 from puzzleflow.solvers.free_form.scaled import GAP
 from puzzleflow.solvers.free_form.seams import Seams, load_scorer
 
 LISTED = 200  # candidates that an answer carries
 WEIGHTS = "seams.safetensors"
 BEYOND_GAP = 0.05  # of √area: how far beyond the gap a fragment is extended at least
-WIDE_GAP = 0.09  # of √area
-SAME_GAP = 0.01  # of √area: candidates need not be laid anew
 
 
 class AssembleSolver:
     """Fragments of any shape → poses; see docs/free-form.md.
 
     gap       of √area, expected between neighbours; None: as the set shows
-    reach     of √area: how far fragments are extended; None: what the gap needs
+    reach     of √area: how far fragments are extended
     weights   a safetensors file of ``train seams``, by default the bundled one
     learned   False: seams are judged by likeness of colours alone
     min_gain  what must speak for a placement; None: what is usual
@@ -55,16 +53,16 @@ class AssembleSolver:
         *,
         rotation: str = "free",
         gap: Annotated[float | None, Within(0, 0.4)] = None,
-        reach: Annotated[float | None, Within(0.01, 0.5)] = None,
-        angle_step: Annotated[float, Within(1, 45)] = 10.0,
+        reach: Annotated[float, Within(0.01, 0.5)] = REACH,
         peaks: Annotated[int, Within(1)] = 40,
         min_gain: float | None = None,
         weights: str | Path | None = None,
         learned: bool = True,
     ) -> None:
-        self.gap, self.reach = gap, reach
-        self.search = Search(rotation, angle_step=angle_step, peaks=peaks)
-        self.search = self._expecting(GAP if gap is None else gap)
+        self.gap = gap
+        expected = GAP if gap is None or learned else gap
+        reach = max(reach, expected + BEYOND_GAP)
+        self.search = Search(rotation, reach=reach, gap=expected, peaks=peaks)
         self.weights: Path | None = None
         self.network: SeamScorer | None = None
         if learned:
@@ -72,11 +70,6 @@ class AssembleSolver:
             self.network = load_scorer(self.weights)
         usual = UNLEARNED if self.network is None else LEARNED
         self.limits = usual if min_gain is None else replace(usual, min_gain=min_gain)
-
-    def _expecting(self, gap: float) -> Search:
-        """The search for a gap."""
-        reach = max(REACH, gap + BEYOND_GAP) if self.reach is None else self.reach
-        return replace(self.search, gap=gap, reach=reach)
 
     def prepare(
         self,
@@ -95,22 +88,12 @@ class AssembleSolver:
         )
         seams = None
         if self.network is not None:
-            seams = Seams(prepared, self.network)
-            found = tuple(ranked(seams, found))
-            gap = expected_gap(seams, found) if self.gap is None else self.gap
-            if abs(gap - self.search.gap) > SAME_GAP:
-                prepared = Prepared.of(parts, self._expecting(gap))
-                seams = Seams(prepared, self.network)
-                again = refitted(prepared, found)
-                if gap > WIDE_GAP:  # the first search did not see so far
-                    again += all_candidates(
-                        parts,
-                        prepared,
-                        journal=journal and journal.with_name(f"wide_{journal.name}"),
-                        num_workers=num_workers,
-                        on_progress=on_progress,
-                    )
-                found = tuple(ranked(seams, again))
+            seams, ordered = ranked(
+                Seams(prepared, self.network, self.gap),
+                found,
+                turning=self.search.rotation != "none",
+            )
+            found = tuple(ordered)
         offsets = tuple(Pose(float(x), float(y)) for _, (x, y) in cropped)
         board = Board(
             prepared.rims,
