@@ -71,7 +71,7 @@ def read_examples(paths: Sequence[Path]) -> Arrays:
 
 def rightness(error: FloatArray) -> FloatArray:
     """(S,) float32 in [0, 1]: 1 up to ``RIGHT``, 0 from ``WRONG`` on."""
-    return np.clip((WRONG - error) / (WRONG - RIGHT), 0, 1).astype(np.float32)
+    return np.asarray(np.clip((WRONG - error) / (WRONG - RIGHT), 0, 1), np.float32)
 
 
 class SeamRun:
