@@ -21,7 +21,14 @@ PAGES = [
     if page.name not in ("LOG.md", "CHANGELOG.md")  # what was once so
 ]
 RUN = [page for page in PAGES if any(not block.why for block in blocks_of(page))]
-SLOW = {"data-sets.md", "free-form.md", "open-world.md", "train-and-compare.md"}
+SLOW = {
+    "confidence.md",
+    "data-set.md",
+    "data-sets.md",
+    "free-form.md",
+    "open-world.md",
+    "train-and-compare.md",
+}
 SLOW |= {"paper-tables.ipynb"}  # .ci/run runs them, too
 PICTURES = ("irises", "harvesters", "wheat-field", "bouquet", "card-players", "straw-hat")
 PICTURES += ("goldsmith", "fish-market")

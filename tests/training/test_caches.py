@@ -58,7 +58,7 @@ def test_a_damaged_picture_cache_is_made_anew(picture_folder: Path, tmp_path: Pa
 def test_a_damaged_mask_cache_is_drawn_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(banks, "NUM_GENERATED", 120)
+    monkeypatch.setattr(banks, "NUM_GENERATED", 30)
     drawn = draw_or_read("outline", tmp_path)
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,8 @@ def limits(
         seed=seed,
     )
     work = work or out / "work"
-    with locked(work), stage_progress() as show:
+    apart = out.resolve() != work.resolve()
+    with locked(out), locked(work) if apart else nullcontext(), stage_progress() as show:
 
         def on_progress(stage: str, done: int, total: int) -> None:
             show(stage, done, total)
