@@ -83,10 +83,13 @@ def _run(
 ) -> list[Outcome]:
     """The parts of one lane in turn."""
     outcomes = []
-    ends, waiting = time.monotonic() + minutes * 60, sum(share for share, _ in parts.values())
+    ends, shares = time.monotonic() + minutes * 60, sum(share for share, _ in parts.values())
+    waiting = shares
     for name, (share, run) in parts.items():
-        left = max(0.0, ends - time.monotonic())  # what earlier parts did not use is shared
-        budget = Budget(left * share / waiting, random.Random(f"{seed}/{name}"), extent)
+        left = ends - time.monotonic()  # what earlier parts did not use is shared
+        fair = minutes * 60 * share / shares  # of which they leave at least a half
+        seconds = max(left * share / waiting, fair / 2)
+        budget = Budget(seconds, random.Random(f"{seed}/{name}"), extent)
         waiting -= share
         try:
             outcome = run(budget, place / name)

@@ -50,6 +50,10 @@ def test_a_damaged_picture_cache_is_made_anew(picture_folder: Path, tmp_path: Pa
         bank.path.write_bytes(damaged)
         bank_of(picture_folder, tmp_path)
         assert bank.path.read_bytes() == whole
+    bank.path.unlink()
+    os.mkfifo(bank.path)  # would be waited for
+    bank_of(picture_folder, tmp_path)
+    assert bank.path.read_bytes() == whole
     kept = bank.path.stat().st_mtime_ns
     bank_of(picture_folder, tmp_path)
     assert bank.path.stat().st_mtime_ns == kept, "a whole one is used"

@@ -86,7 +86,7 @@ class PictureBank:
             raise InputError("no pictures to cut puzzles from")
         names = "\n".join(f"{p.resolve()}:{p.stat().st_size}" for p in paths)
         key = hashlib.blake2b(f"{size_px}\n{names}".encode(), digest_size=8).hexdigest()
-        self.path = Path(cache) / f"pictures-{key}-{size_px}.npy"
+        self.path = _without_pipe(Path(cache) / f"pictures-{key}-{size_px}.npy")
         self._shape = (len(paths), size_px, size_px, 3)
         if not self._is_whole():
             self._build(paths, size_px)
@@ -132,6 +132,13 @@ class PictureBank:
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_pictures": None}  # workers map the file themselves
+
+
+def _without_pipe(path: Path) -> Path:
+    """The path of a cache; a pipe there, which would be waited for, goes like other damage."""
+    if path.is_fifo():
+        path.unlink()
+    return path
 
 
 def _digest() -> hashlib.blake2b:
@@ -194,7 +201,7 @@ def draw_or_read(source: str, cache: Path, report: Report = lambda *_: None) -> 
     seeds = range(GENERATED_SEED, GENERATED_SEED + NUM_GENERATED)
     first = generator.masks(seeds[:DRAWN_AT_ONCE])
     key = hashlib.blake2b(np.packbits(first).tobytes(), digest_size=8).hexdigest()
-    path = cache / f"masks-{source}-{key}-{NUM_GENERATED}-{GENERATED_SEED}.npz"
+    path = _without_pipe(cache / f"masks-{source}-{key}-{NUM_GENERATED}-{GENERATED_SEED}.npz")
 
     def drawn() -> Iterator[BoolArray]:
         yield first
