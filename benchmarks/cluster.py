@@ -94,7 +94,7 @@ def tiny(item: int) -> int:
 
 
 def task_seconds() -> tuple[float, float]:
-    """CPU seconds of client and scheduler, which are one process here, for a task; and by the clock.
+    """CPU seconds of client and scheduler, one process here, for a task; and by the clock.
 
     Two local workers of Dask do the tasks. On machines of their own client and scheduler work at
     the same time: the sum is what they need at most.
