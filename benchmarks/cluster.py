@@ -8,6 +8,7 @@ are taken in order and only so many are under way.
 from __future__ import annotations
 
 import heapq
+import sys
 import tempfile
 import time
 from collections import deque
@@ -143,8 +144,13 @@ def main() -> None:
     print(
         f"a GAP-3 puzzle: {puzzle_s:.3f} s of a core, {pixels / 1e3:.0f} kB, recipe {recipe:.0f} B"
     )
-    print(f"{PUZZLES:,} of them, {A_BLOCK} a task:")
-    for name, result_bytes in (("pixels", pixels), ("recipes", 200.0)):
+    forecasts(puzzle_s, pixels, recipe, schedule_s)
+
+
+def forecasts(puzzle_s: float, pixels: float, recipe: float, schedule_s: float) -> None:
+    """All lines for these costs of a puzzle and of a task."""
+    print(f"{PUZZLES:,} puzzles, {A_BLOCK} a task:")
+    for name, result_bytes in (("pixels", pixels), ("recipes", recipe)):
         costs = Costs(A_BLOCK * puzzle_s, schedule_s, A_BLOCK * result_bytes)
         for num_workers in (10, 100, 1000):
             forecast(name, costs, num_workers)
@@ -167,3 +173,7 @@ def forecast(name: str, costs: Costs, num_workers: int) -> None:
         f"{name:8} {num_workers:5} workers: {hours:6.2f} h reckoned, "
         f"{simulated * num_tasks / sample / 3600:6.2f} h simulated"
     )
+
+
+if __name__ == "__main__":  # CPU seconds, bytes and recipe bytes of a puzzle, seconds of a task
+    forecasts(*map(float, sys.argv[1:5]))
