@@ -87,6 +87,11 @@ def test_relational_from_pictures_to_packed_weights(
         "closed": {"2x2"},
         "open": {"2x2"},
     }
+    again = tmp_path / "again.safetensors"
+    run("train", "pack", packed, "--data", pictures, "--out", again,
+        "--erosion", "none", "--grids", "3x3=4")  # fmt: skip
+    assert set(load_weights(again)[1]["energy"]["closed"]) == {"3x3"}
+    assert load_weights(again)[1]["puzzles_seen"] == described["puzzles_seen"] == 4
 
 
 def test_other_settings_are_named_and_refused(

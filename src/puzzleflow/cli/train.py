@@ -39,35 +39,37 @@ def register(app: typer.Typer) -> None:
 
 
 def pack(
-    run: Annotated[Path, typer.Argument(help="Folder of a relational training run.")],
+    run: Annotated[
+        Path,
+        typer.Argument(help="Folder of a relational training run, or its weights to fit again."),
+    ],
     data: Annotated[Path, typer.Option(help="Folder of pictures; the held-out part is used.")],
     out: Annotated[Path, typer.Option(help="Weights file to write (.safetensors).")],
     erosion: Annotated[
         list[str] | None,
         typer.Option(
-            help="Erosion of validation puzzles, several times. Default: vae, vae:shrink=5."
+            help="Erosion of validation puzzles, several times. Default: gap, vae, vae:shrink=4."
         ),
     ] = None,
     grids: Annotated[str, typer.Option(help="GRID=PUZZLES, comma-separated.")] = "3x3=300,5x5=100",
     seed: Annotated[int, typer.Option(help="Seed of the validation puzzles.")] = 0,
 ) -> None:
-    """Turn a relational run into weights: average, calibrate and evaluate on held-out pictures."""
+    """Turn a relational run into weights: average, fit the energy, evaluate on held-out puzzles."""
     from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
     from puzzleflow.training.banks import split_pictures
-    from puzzleflow.training.packing import averaged_network, cut_puzzles, pack_relational
-    from puzzleflow.training.state import STATE
+    from puzzleflow.training.packing import cut_puzzles, pack_relational, trained_network
 
     counts = {Grid.parse(text): int(num) for text, num in shares(grids.split(",")).items()}
     pictures = split_pictures(data, "val")
     if not pictures:
         raise InputError(f"{data}: no pictures of split 'val' to cut puzzles from")
-    averaged_network(run / STATE)  # before puzzles are cut, which takes long
+    network, trained = trained_network(run)  # before puzzles are cut, which takes long
     validation = {
-        grid: cut_puzzles(pictures, grid, erosion or ["vae", "vae:shrink=5"], seed, num)
+        grid: cut_puzzles(pictures, grid, erosion or ["gap", "vae", "vae:shrink=4"], seed, num)
         for grid, num in counts.items()
     }
-    described = pack_relational(run / STATE, validation, out, typer.echo)
+    described = pack_relational(network, trained, validation, out, typer.echo)
     typer.echo(f"{out}: {described['validation']}")
 
 

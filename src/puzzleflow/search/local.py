@@ -87,6 +87,8 @@ def _improved(energy: Energy, tables: Tables, seed: int, effort: float) -> IntAr
 
     num, noise = tables.num_cells, 0.0
     is_large = num > LARGE
+    if energy.piece_of is not None:  # copies of the same layout would all grow alike
+        noise = NOISE
     if len(tables.free) < num:
         noise, effort = NOISE_AROUND_PINS, EFFORT_AROUND_PINS * effort
     starts = np.arange(tables.num_candidates)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from puzzleflow.solvers.second_look import Looking
 
 DECODINGS = ("layout", "pieces")
-SURE = 0.97  # a layout all of whose pieces are so sure is not looked at again
-LOOKED_AT = 4  # best layouts that are compared in a second look
 EFFORT_AGAIN = 0.5  # of sampling when somebody has pinned a piece and waits for the answer
 
 
@@ -65,8 +63,8 @@ class EnergySession:
         layouts = minimise(energy, seed=seed, num_layouts=max(1, num_alternatives))
         effort = 1.0 if energy is self.energy else EFFORT_AGAIN
         belief = posterior(energy, seed=seed, start=layouts[0], effort=effort)
-        if self.looking and belief.confidence(layouts[0].position_of).min() < SURE:
-            wanted = max(LOOKED_AT, num_alternatives)
+        if self.looking and not self.looking.is_sure(layouts[0], belief):
+            wanted = max(self.looking.num_layouts, num_alternatives)
             layouts = minimise(energy, seed=seed, num_layouts=wanted)
             layouts, belief = self.looking.again(energy, layouts, belief)
         best = layouts[0]

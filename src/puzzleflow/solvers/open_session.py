@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +27,7 @@ from puzzleflow.search.posterior import Posterior
 if TYPE_CHECKING:
     from puzzleflow.solvers.second_look import Looking
 
+TURN_DOUBT = 3.0  # how fast trust falls where pieces do not agree about their turns
 CLEAR = 5.0  # hypotheses whose best layout costs so much more share less than a hundredth
 
 
@@ -35,14 +35,24 @@ CLEAR = 5.0  # hypotheses whose best layout costs so much more share less than a
 class Hypothesis:
     """What the whole may be: a grid, turns of the pieces, and the energy of layouts then.
 
-    energy  of the N pieces and some empty places, in this order
-    cost    of the hypothesis itself: minus the log of its prior probability
+    energy     of the N pieces and some empty places, in this order
+    cost       of the hypothesis itself: minus the log of its prior probability
+    agreement  of each piece's turn with those of the others: 1 where only the whole may be turned
     """
 
     grid: Grid
     turns: IntArray  # (N,)
     energy: Energy
     cost: float = 0.0
+    agreement: FloatArray | None = None  # (N,)
+
+    @property
+    def trust(self) -> float:
+        """How far beliefs under this hypothesis can be believed: other turns were not tried."""
+        return 1.0 if self.agreement is None else float(self.agreement.mean() ** TURN_DOUBT)
+
+
+_Tried = tuple[Hypothesis, list[Layout], Energy]  # with its best layout and pins
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +73,8 @@ class OpenSession:
 
     grid     the grid where it is known: pins are placements on it
     turned   pieces may be turned, so that answers tell turns
-    looking  a second look at the best layout of each hypothesis
+    looking  a second look: at the best layout of each hypothesis where pieces may be turned,
+             else at the best layouts within each where it leaves doubt
     """
 
     def __init__(
@@ -110,7 +121,8 @@ class OpenSession:
             key=lambda layout: layout.energy or 0.0,
         )
         shares = _shares([answer.cost for answer in answers])
-        placed = self._mixed(answers, shares, best)  # (N, P + 1), the last column: aside
+        trust = best.hypothesis.trust
+        placed = trust * self._mixed(answers, shares, best)  # (N, P + 1), the last column: aside
         position_of = layouts[0].position_of
         here = np.where(position_of < 0, best.hypothesis.grid.num_pieces, position_of)
         grids: dict[Grid, float] = {}
@@ -126,7 +138,7 @@ class OpenSession:
             seconds=self.prepare_s + time.perf_counter() - started,
             energy=best.cost,
             confidence=placed[np.arange(self.num_pieces), here],
-            seam_confidence=_seams(best, position_of, float(shares[0])),
+            seam_confidence=_seams(best, position_of, trust * float(shares[0])),
             position_prob=placed[:, :-1],
             alternatives=tuple(layouts[:num_alternatives]),
             grid=best.hypothesis.grid,
@@ -143,50 +155,62 @@ class OpenSession:
         num_alternatives: int,
     ) -> Iterator[_Answer]:
         """One answer a hypothesis, but for those that are out of the question."""
-        kept: list[tuple[Hypothesis, list[Layout], Energy]] = []
-        for hypothesis in self.hypotheses:
-            energy = self._constrained(hypothesis, pins, forbidden)
-            try:
-                found = minimise(energy, seed=seed)
-            except CannotSolve:
-                continue
-            kept.append((hypothesis, found, energy))
-        if self.looking and len(kept) > 1:
+        kept = [
+            tried
+            for hypothesis in self.hypotheses
+            if (tried := self._tried(hypothesis, seed, pins, forbidden))
+        ]
+        if self.looking and self.turned and kept:
             kept = self._looked_at(self.looking, kept)
-        costs = [(found[0].energy or 0.0) + hypothesis.cost for hypothesis, found, _ in kept]
+        costs = [_total(*tried) for tried in kept]
         kept = [one for one, cost in zip(kept, costs, strict=True) if cost <= min(costs) + CLEAR]
         effort = min(1.0, 2 / max(1, len(kept)))  # of sampling: many share what one would have
         for hypothesis, found, energy in kept:
+            wanted = max(1, num_alternatives)
             belief = posterior(energy, seed=seed, start=found[0], effort=effort)
-            if num_alternatives > 1:
-                found = minimise(energy, seed=seed, num_layouts=4 * num_alternatives)
-            layouts = list(islice(self._distinct(hypothesis, found), max(1, num_alternatives)))
-            yield _Answer(hypothesis, layouts, belief)
+            looking = None if self.turned else self.looking  # once is enough
+            if looking and not looking.is_sure(found[0], belief):
+                wanted = max(wanted, looking.num_layouts)
+                found = minimise(energy, seed=seed, num_layouts=4 * wanted)
+                found = distinct(found, self.num_pieces)[:wanted]
+                found, belief = looking.again(energy, found, belief)
+            elif wanted > 1:
+                found = minimise(energy, seed=seed, num_layouts=4 * wanted)
+            found = distinct(found, self.num_pieces)[:wanted]
+            laid = [self._of_pieces(hypothesis, layout) for layout in found]
+            yield _Answer(hypothesis, laid, belief)
 
-    def _looked_at(
-        self, looking: Looking, kept: list[tuple[Hypothesis, list[Layout], Energy]]
-    ) -> list[tuple[Hypothesis, list[Layout], Energy]]:
+    def _tried(
+        self,
+        hypothesis: Hypothesis,
+        seed: int,
+        pins: dict[int, int],
+        forbidden: Sequence[tuple[int, int]],
+    ) -> _Tried | None:
+        """The best layout under a hypothesis, if there is one."""
+        energy = self._constrained(hypothesis, pins, forbidden)
+        try:
+            return hypothesis, minimise(energy, seed=seed), energy
+        except CannotSolve:
+            return None
+
+    def _looked_at(self, looking: Looking, kept: list[_Tried]) -> list[_Tried]:
         """The hypotheses with what a second look at their best layouts adds to their costs."""
-        layouts = [next(self._distinct(hypothesis, found)) for hypothesis, found, _ in kept]
+        layouts = [self._of_pieces(hypothesis, found[0]) for hypothesis, found, _ in kept]
         costs = looking.costs(layouts, kept[0][0].grid)
         return [
             (replace(hypothesis, cost=hypothesis.cost + cost), found, energy)
             for (hypothesis, found, energy), cost in zip(kept, costs.tolist(), strict=True)
         ]
 
-    def _distinct(self, hypothesis: Hypothesis, layouts: Sequence[Layout]) -> Iterator[Layout]:
-        """Layouts of the pieces alone: which empty place lies where makes no difference."""
-        seen = set()
-        for layout in layouts:
-            position_of = layout.position_of[: self.num_pieces]
-            if (key := tuple(position_of.tolist())) not in seen:
-                seen.add(key)
-                yield Layout(
-                    position_of,
-                    energy=(layout.energy or 0.0) + hypothesis.cost,
-                    grid=hypothesis.grid,
-                    turns=hypothesis.turns if self.turned else None,
-                )
+    def _of_pieces(self, hypothesis: Hypothesis, layout: Layout) -> Layout:
+        """A layout of the pieces alone, under a hypothesis."""
+        return Layout(
+            layout.position_of[: self.num_pieces],
+            energy=(layout.energy or 0.0) + hypothesis.cost,
+            grid=hypothesis.grid,
+            turns=hypothesis.turns if self.turned else None,
+        )
 
     def _constrained(
         self, hypothesis: Hypothesis, pins: dict[int, int], forbidden: Sequence[tuple[int, int]]
@@ -221,6 +245,22 @@ class OpenSession:
                 same = answer.hypothesis.turns == best.hypothesis.turns  # (N,)
                 mixed[:, :P] += share * same[:, None] * answer.belief.position_prob[:N]
         return mixed
+
+
+def _total(hypothesis: Hypothesis, found: Sequence[Layout], energy: Energy) -> float:
+    """What the best layout under a hypothesis costs in all."""
+    return (found[0].energy or 0.0) + hypothesis.cost
+
+
+def distinct(layouts: Sequence[Layout], num_pieces: int) -> list[Layout]:
+    """The best first of those with the pieces at the same places.
+
+    Which of several empty places lies where is all the same.
+    """
+    by_pieces: dict[tuple[int, ...], Layout] = {}
+    for layout in layouts:
+        by_pieces.setdefault(tuple(layout.position_of[:num_pieces].tolist()), layout)
+    return list(by_pieces.values())
 
 
 def _aside(belief: Posterior, num_pieces: int) -> FloatArray:

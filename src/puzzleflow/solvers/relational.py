@@ -17,13 +17,7 @@ from puzzleflow.models.relational import RelationalConfig, RelationalNet, World
 from puzzleflow.solvers.base import Session
 from puzzleflow.solvers.energy_session import EnergySession, check_decoding
 from puzzleflow.solvers.open_session import OpenSession
-from puzzleflow.solvers.relational_energy import (
-    EnergyWeights,
-    Terms,
-    check_fitted,
-    terms_of,
-    weights_for,
-)
+from puzzleflow.solvers.relational_energy import Terms, check_fitted, terms_of, weights_for
 from puzzleflow.solvers.relational_open import hypotheses
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.solvers.second_look import Looking
@@ -70,9 +64,8 @@ class RelationalSolver:
         started = time.perf_counter()
         fitted = self._weights(puzzle.conditions.is_complete)
         found = hypotheses(self.network, puzzle, fitted)
-        looking = None
-        if puzzle.conditions.turned:
-            looking = self._looking(puzzle, weights_for(found[0].grid, fitted))
+        weights = weights_for(found[0].grid, fitted)
+        weight = weights.upright if puzzle.conditions.turned else weights.look
         return OpenSession(
             found,
             self.name,
@@ -80,7 +73,7 @@ class RelationalSolver:
             grid=puzzle.known_grid,
             turned=puzzle.conditions.turned,
             prepare_s=time.perf_counter() - started,
-            looking=looking,
+            looking=self._looking(puzzle, weight),
         )
 
     def prepare_many(self, puzzles: Sequence[Puzzle]) -> Sequence[Session]:
@@ -101,15 +94,15 @@ class RelationalSolver:
                 self.name,
                 self.decode,
                 seconds,
-                self._looking(puzzle, weights),
+                self._looking(puzzle, weights.look),
             )
             for puzzle, t in zip(puzzles, terms, strict=True)
         ]
 
-    def _looking(self, puzzle: Puzzle, weights: EnergyWeights) -> Looking | None:
+    def _looking(self, puzzle: Puzzle, weight: float) -> Looking | None:
         if not self.look or puzzle.num_pieces > MOST_LOOKED_AT:
             return None
-        return Looking(puzzle.pieces, weights.look)
+        return Looking(puzzle.pieces, weight)
 
     def _weights(self, complete: bool) -> dict[str, dict[str, float]]:
         """Weights of the energy by grid."""

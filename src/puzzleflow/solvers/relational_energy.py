@@ -35,7 +35,8 @@ class EnergyWeights:
     gap     every such side, whatever the network says
     stray   the log odds that a piece belongs to another picture
     aside   every piece that is left aside
-    look    what a second look at the whole says, in any world
+    look    what a second look says of layouts, in any world
+    upright what it says of turns of the whole
     """
 
     position: float = 0.3
@@ -46,7 +47,8 @@ class EnergyWeights:
     gap: float = 1.0
     stray: float = 1.0
     aside: float = 0.0
-    look: float = 0.5
+    look: float = 0.3
+    upright: float = 0.5
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)

@@ -29,6 +29,7 @@ from puzzleflow.solvers.open_session import Hypothesis
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms, terms_of, weights_for
 from puzzleflow.solvers.seam_prior import prior_of
 
+NUM_SEARCHES = 6  # for the turns of all pieces: with four copies of everything, one often fails
 NUM_TURNINGS = 3  # ways in which turned pieces may lie to each other that are followed up
 
 
@@ -98,8 +99,9 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     grids = possible_grids(puzzle)
     N = puzzle.num_pieces
     turnings: IntArray = np.zeros((1, N), dtype=np.int64)
+    agreement: FloatArray = np.ones((1, N))
     if puzzle.conditions.turned:
-        turnings = _turnings(encoded, puzzle, grids, fitted)
+        turnings, agreement = _turnings(encoded, puzzle, grids, fitted)
     world = World(puzzle.known_grid, puzzle.conditions.is_complete)
     chosen: IntArray = encoded.num_turns * np.arange(N) + turnings  # (K, N) candidates
     relations, priors = encoded.relations(chosen, world)
@@ -109,9 +111,9 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
             positions = network.positions(relations, grid)
         closed = puzzle.conditions.is_complete
         all_terms = terms_of(relations, positions, priors, closed=closed)
-        for turns, terms in zip(turnings, all_terms, strict=True):
+        for turns, agreed, terms in zip(turnings, agreement, all_terms, strict=True):
             energy = _energy(terms, grid, weights_for(grid, fitted), puzzle)
-            found.append(Hypothesis(grid, turns, energy, grid_cost(grid, puzzle)))
+            found.append(Hypothesis(grid, turns, energy, grid_cost(grid, puzzle), agreed))
     return found
 
 
@@ -136,26 +138,38 @@ def _energy(terms: Terms, grid: Grid, weights: EnergyWeights, puzzle: Puzzle) ->
     return terms.energy(grid, weights, num_empty(grid, puzzle))
 
 
-def _turnings(encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted) -> IntArray:
-    """(K, N) likely turns of all pieces, each way turned as a whole in four ways.
+def _turnings(
+    encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted
+) -> tuple[IntArray, FloatArray]:
+    """(K, N) likely turns of all pieces, each turned as a whole in four ways; how far pieces agree.
 
     All turns of all pieces are related in one context and laid as candidates of one puzzle.
     """
     T, N = encoded.num_turns, puzzle.num_pieces
     terms = encoded.all_terms(puzzle.conditions.is_complete)
-    found: dict[tuple[int, ...], float] = {}
-    for grid in up_to_turning(grids):
+    found: dict[tuple[int, ...], tuple[float, FloatArray]] = {}
+    grids = up_to_turning(grids)
+    searches = range(max(2, NUM_SEARCHES // len(grids)))
+    for grid in grids:
         energy = _of_candidates(terms, grid, puzzle, weights_for(grid, fitted), T)
-        (best,) = minimise(energy, seed=0)
+        layouts = [minimise(energy, seed=seed, effort=2.0)[0] for seed in searches]
+        best = min(layouts, key=lambda layout: layout.energy or 0.0)
         belief = posterior(energy, seed=0, start=best)
         turn_prob = belief.position_prob[: T * N].sum(axis=1).reshape(N, T)
+        likely = list(_likely_turns(turn_prob, best.position_of[: T * N].reshape(N, T)))
+        for layout in layouts:
+            laid = layout.position_of[: T * N].reshape(N, T)
+            turns = next(_likely_turns(turn_prob, laid))[0]
+            likely.append((turns, (layout.energy or 0.0) - (best.energy or 0.0)))
         cost = (best.energy or 0.0) + grid_cost(grid, puzzle)
-        for turns, doubt in _likely_turns(turn_prob, best.position_of[: T * N].reshape(N, T)):
+        for turns, doubt in likely:
             key = tuple(((turns - turns[0]) % 4).tolist())
-            found[key] = min(cost + doubt, found.get(key, np.inf))
-    best_first = sorted(found, key=lambda key: found[key])[:NUM_TURNINGS]
+            if key not in found or cost + doubt < found[key][0]:
+                found[key] = cost + doubt, _agreement(turn_prob, turns)
+    best_first = sorted(found, key=lambda key: found[key][0])[:NUM_TURNINGS]
     ways = np.array(best_first)[:, None] + np.arange(4)[:, None]  # (K, 4, N)
-    return ways.reshape(-1, N) % 4
+    agreement = np.stack([found[key][1] for key in best_first])
+    return ways.reshape(-1, N) % 4, np.repeat(agreement, 4, axis=0)
 
 
 def _of_candidates(
@@ -167,6 +181,17 @@ def _of_candidates(
     empty = np.arange(energy.num_candidates - num_turns * puzzle.num_pieces)
     piece_of = np.repeat(np.arange(puzzle.num_pieces), num_turns)
     return replace(energy, piece_of=np.concatenate([piece_of, puzzle.num_pieces + empty]))
+
+
+def _agreement(turn_prob: FloatArray, turns: IntArray) -> FloatArray:
+    """(N,) how far the turns of each piece, (N, T), are spread as those of all are.
+
+    The whole may be turned: 1 for all where pieces only turn together.
+    """
+    pieces, ways = np.arange(len(turns))[:, None], np.arange(turn_prob.shape[1])
+    apart = turn_prob[pieces, (turns[:, None] + ways) % len(ways)]  # (N, T) ways from ``turns``
+    agreed: FloatArray = np.sqrt(apart * apart.mean(axis=0)).sum(axis=1) ** 2
+    return agreed
 
 
 def _likely_turns(turn_prob: FloatArray, laid: IntArray) -> Iterator[tuple[IntArray, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
@@ -21,18 +21,18 @@ from puzzleflow.core.types import FloatArray
 from puzzleflow.generation.builder import cut_puzzle
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.generation.opening import opened
-from puzzleflow.models.checkpoint import save_weights
+from puzzleflow.models.checkpoint import load_network, save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
-from puzzleflow.solvers.energy_session import LOOKED_AT
+from puzzleflow.solvers.open_session import distinct
 from puzzleflow.solvers.relational import relate
 from puzzleflow.solvers.relational_energy import EnergyWeights
 from puzzleflow.solvers.relational_open import open_terms, ways_up
 from puzzleflow.solvers.second_look import Looking, with_shifts
 from puzzleflow.training.calibration import Example, fit_weights
-from puzzleflow.training.state import load_state, under
+from puzzleflow.training.state import STATE, load_state, under
 
 
 def cut_puzzles(
@@ -79,12 +79,22 @@ def solved(
     }
 
 
-def averaged_network(state: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
-    """The averaged network of a run, and what its state says of it."""
-    tensors, values = load_state(state)
+def trained_network(path: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
+    """The averaged network of a run's folder, or that of weights; and how long it was trained."""
+    path = Path(path)
+    if not path.is_dir():
+        network, described = load_network(
+            path, lambda sizes: RelationalNet(RelationalConfig.from_dict(sizes)), "relational"
+        )
+        kept = ("energy", "puzzles_seen", "training_minutes")
+        return network, {key: described[key] for key in kept if key in described}
+    tensors, values = load_state(path / STATE)
     network = RelationalNet(RelationalConfig.from_dict(values["network"]))
     network.load_state_dict(under("average", tensors))
-    return network.eval(), values
+    minutes = round(values["seconds"] / 60)
+    return network.eval(), {
+        "puzzles_seen": values["puzzles_seen"], "training_minutes": minutes
+    }  # fmt: skip
 
 
 def closed_examples(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Example]:
@@ -96,19 +106,24 @@ def closed_examples(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[E
     ]
 
 
-def open_examples(network: RelationalNet, puzzles: Sequence[Puzzle], seed: int) -> list[Example]:
+def opened_in_turns(puzzles: Sequence[Puzzle], seed: int) -> Iterator[Puzzle]:
     """The same puzzles under the conditions of ``OPEN``, each with strangers of the next."""
-    examples = []
     for index, puzzle in enumerate(puzzles):
         conditions = OPEN[(index + index // len(OPEN)) % len(OPEN)]  # with every erosion
         stranger = puzzles[(index + 1) % len(puzzles)]
-        whole = opened(puzzle, conditions, child_seed(seed, index), [stranger])
-        assert whole.truth is not None
-        terms, num_empty = open_terms(network, whole.without_truth())
-        placed = np.flatnonzero(whole.truth >= 0)
+        yield opened(puzzle, conditions, child_seed(seed, index), [stranger])
+
+
+def open_examples(network: RelationalNet, puzzles: Iterable[Puzzle]) -> list[Example]:
+    """Open puzzles for the fit."""
+    examples = []
+    for puzzle in puzzles:
+        assert puzzle.truth is not None
+        terms, num_empty = open_terms(network, puzzle.without_truth())
+        placed = np.flatnonzero(puzzle.truth >= 0)
         at = np.full(puzzle.grid.num_pieces, -1, dtype=np.int64)
-        at[whole.truth[placed]] = placed
-        at[at < 0] = whole.num_pieces + np.arange(np.count_nonzero(at < 0))
+        at[puzzle.truth[placed]] = placed
+        at[at < 0] = puzzle.num_pieces + np.arange(np.count_nonzero(at < 0))
         examples.append(Example(terms.parts(puzzle.grid, num_empty), at))
     return examples
 
@@ -122,18 +137,25 @@ class Choice:
     right: int
 
 
-def choices(
+def ways_to_choose(
     network: RelationalNet, puzzles: Sequence[Puzzle], weights: EnergyWeights
 ) -> Iterator[Choice]:
-    """Each puzzle turned as a whole in four ways, and its best layouts and shifts of the best."""
+    """Each puzzle turned as a whole in four ways."""
     for puzzle in puzzles:
-        looking = Looking(puzzle.pieces)
-        assert puzzle.truth is not None
         ways = ways_up(network, puzzle, weights)
-        yield Choice(_energies(ways), looking.costs(ways, puzzle.grid), 0)
-        energy = relate(network, [puzzle])[0].energy(puzzle.grid, weights)
-        layouts = with_shifts(energy, minimise(energy, num_layouts=LOOKED_AT))
-        right = [np.array_equal(layout.position_of, puzzle.truth) for layout in layouts]
+        yield Choice(_energies(ways), Looking(puzzle.pieces).costs(ways, puzzle.grid), 0)
+
+
+def layouts_to_choose(
+    puzzles: Iterable[Puzzle], examples: Sequence[Example], weights: EnergyWeights
+) -> Iterator[Choice]:
+    """Of each puzzle its best layouts and shifts of the best, where one of them is right."""
+    for puzzle, example in zip(puzzles, examples, strict=True):
+        N, looking = puzzle.num_pieces, Looking(puzzle.pieces)
+        energy = example.parts.energy(weights)
+        found = minimise(energy, num_layouts=4 * looking.num_layouts)
+        layouts = with_shifts(energy, distinct(found, N)[: looking.num_layouts])
+        right = [np.array_equal(layout.position_of[:N], puzzle.truth) for layout in layouts]
         if any(right):
             seen = looking.costs(layouts, puzzle.grid)
             yield Choice(_energies(layouts), seen, right.index(True))
@@ -143,9 +165,13 @@ def _energies(layouts: Sequence[Layout]) -> FloatArray:
     return np.array([layout.energy or 0.0 for layout in layouts])
 
 
-def fitted_look(given: Sequence[Choice]) -> float:
-    """How much a second look counts beside the energy, by likelihood."""
+def fitted_look(choices: Iterable[Choice], initial: float) -> float:
+    """How much a second look counts beside the energy, by likelihood; as before without choices."""
     from scipy.optimize import minimize_scalar
+
+    given = list(choices)
+    if not given:
+        return initial
 
     def cost(weight: float) -> float:
         total = [choice.energy + weight * choice.look for choice in given]
@@ -159,48 +185,52 @@ def fitted_look(given: Sequence[Choice]) -> float:
 
 
 def pack_relational(
-    state: str | Path,
+    network: RelationalNet,
+    trained: Mapping[str, Any],
     validation: Mapping[Grid, Sequence[Puzzle]],
     out: str | Path,
     report: Callable[[str], None],
 ) -> dict[str, Any]:
     """Write fp16 weights with energy weights fitted on validation puzzles.
 
+    trained  what :func:`trained_network` says beside the network
+
     The first half of each grid's puzzles fits the weights; the other half gives
     the figures, which are returned and stored.
     """
-    network, values = averaged_network(state)
-    weights: EnergyWeights | None = None  # each grid starts from the one before
+    weights: EnergyWeights | None = None  # each starts from the one before, or from what it was
     energy: dict[str, dict[str, dict[str, float]]] = {"closed": {}, "open": {}}
     figures: dict[str, dict[str, float]] = {}
     for grid, puzzles in validation.items():
         half = len(puzzles) // 2
-        rounds = 25 if is_exact_size(grid) else 10
-        for world, examples in (
-            ("closed", closed_examples(network, puzzles[:half])),
-            ("open", open_examples(network, puzzles[:half], seed=0)),
-        ):
+        rounds = 25 if is_exact_size(grid) else 14
+        worlds = {"closed": puzzles[:half], "open": list(opened_in_turns(puzzles[:half], seed=0))}
+        for world, given in worlds.items():
+            examples = (closed_examples if world == "closed" else open_examples)(network, given)
+            if before := trained.get("energy", {}).get(world, {}).get(str(grid)):
+                weights = EnergyWeights(**before)
             weights = fit_weights(
                 examples,
                 initial=weights,
+                ridge=0.01,
                 rounds=rounds,
                 report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
             )
+            layouts = layouts_to_choose(given, examples, weights)
+            weights = replace(weights, look=fitted_look(layouts, weights.look))
+            if world == "closed":  # the open world keeps what is found here
+                ways = ways_to_choose(network, given, weights)
+                weights = replace(weights, upright=fitted_look(ways, weights.upright))
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
-        look = fitted_look(list(choices(network, puzzles[:half], closed)))
-        weights = replace(weights or closed, look=look)
-        for fitted in energy.values():
-            fitted[str(grid)]["look"] = look
         figures[str(grid)] = solved(network, puzzles[half:], closed)
         report(f"{grid}: {closed} gives {figures[str(grid)]}")
     described = {
         "kind": "relational",
         "network": network.config.to_dict(),
+        **trained,
         "energy": energy,
         "validation": figures,
-        "puzzles_seen": values["puzzles_seen"],
-        "training_minutes": round(values["seconds"] / 60),
     }
     save_weights(out, network.state_dict(), described, dtype="float16")
     return described
