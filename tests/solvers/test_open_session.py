@@ -6,7 +6,7 @@ import pytest
 from puzzleflow.core.errors import CannotSolve, InputError, NotAPermutation
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.search.energy import Energy
-from puzzleflow.solvers.open_session import Hypothesis, OpenSession
+from puzzleflow.solvers.open_session import TURN_DOUBT, Hypothesis, OpenSession
 
 
 def planted(grid: Grid, truth: list[int], num_empty: int, strength: float = 4.0) -> Energy:
@@ -118,3 +118,16 @@ def test_turns_are_told_and_their_doubt_counts() -> None:
     assert solution.confidence is not None
     share = 1 / (1 + np.exp(-1.0))
     assert solution.confidence[3] == pytest.approx(share * solution.confidence[0], rel=0.01)
+
+
+def test_what_is_believed_is_trusted_as_far_as_turns_agree() -> None:
+    grid = Grid(2, 3)
+    energy = planted(grid, TRUTH, 2)
+    sure, doubted = (
+        session(Hypothesis(grid, UPRIGHT, energy, 0.0, np.full(5, agreed)), grid=grid, turned=True)
+        .solve(seed=0)
+        for agreed in (1.0, 0.5)
+    )  # fmt: skip
+    assert sure.position_of.tolist() == doubted.position_of.tolist() == TRUTH
+    assert sure.confidence is not None
+    assert doubted.confidence == pytest.approx(sure.confidence / 2**TURN_DOUBT)

@@ -10,6 +10,7 @@ from puzzleflow.generation.opening import opened
 from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.compatibility import seam_costs
 from puzzleflow.solvers.grids import possible_grids
+from puzzleflow.solvers.relational_open import _agreement
 
 GRID = Grid(3, 3)
 
@@ -110,3 +111,16 @@ def test_a_seam_turns_with_its_pieces(pictures: list[Puzzle]) -> None:
     assert np.allclose(
         seam_costs("alpha", pieces).down, seam_costs("alpha", turned).right, rtol=1e-4
     )
+
+
+def test_turns_agree_where_pieces_turn_only_together() -> None:
+    turns = np.array([0, 1, 3])
+    together = np.zeros((3, 4))
+    for way, share in ((0, 0.7), (2, 0.3)):  # of the whole
+        together[np.arange(3), (turns + way) % 4] = share
+    assert _agreement(together, turns) == pytest.approx(np.ones(3))
+    alone = together.copy()
+    alone[0] = np.roll(together[0], 1)  # a piece that turns when the others do not
+    agreed = _agreement(alone, turns)
+    assert agreed[0] == pytest.approx((0.7 * np.sqrt(1 / 3) + 0.3 * np.sqrt(1 / 3)) ** 2)
+    assert agreed[0] < agreed[1] == pytest.approx(agreed[2])

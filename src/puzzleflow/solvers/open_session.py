@@ -27,7 +27,7 @@ from puzzleflow.search.posterior import Posterior
 if TYPE_CHECKING:
     from puzzleflow.solvers.second_look import Looking
 
-TURN_DOUBT = 3.0  # how fast trust falls where pieces do not agree about their turns
+TURN_DOUBT = 4.0  # how fast trust falls where pieces do not agree about their turns
 CLEAR = 5.0  # hypotheses whose best layout costs so much more share less than a hundredth
 
 
