@@ -151,11 +151,12 @@ def layouts_to_choose(
 ) -> Iterator[Choice]:
     """Of each puzzle its best layouts and shifts of the best, where one of them is right."""
     for puzzle, example in zip(puzzles, examples, strict=True):
-        N, looking = puzzle.num_pieces, Looking(puzzle.pieces)
+        N, truth, looking = puzzle.num_pieces, puzzle.truth, Looking(puzzle.pieces)
+        assert truth is not None
         energy = example.parts.energy(weights)
         found = minimise(energy, num_layouts=4 * looking.num_layouts)
         layouts = with_shifts(energy, distinct(found, N)[: looking.num_layouts])
-        right = [np.array_equal(layout.position_of[:N], puzzle.truth) for layout in layouts]
+        right = [np.array_equal(layout.position_of[:N], truth) for layout in layouts]
         if any(right):
             seen = looking.costs(layouts, puzzle.grid)
             yield Choice(_energies(layouts), seen, right.index(True))
