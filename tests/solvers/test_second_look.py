@@ -15,7 +15,6 @@ from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_la
 from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.energy_session import EnergySession
-from puzzleflow.solvers.open_session import Hypothesis, OpenSession
 from puzzleflow.solvers.second_look import Looking
 
 GRID = Grid(2, 2)
@@ -53,26 +52,6 @@ def test_a_doubtful_layout_is_looked_at_again() -> None:
     assert moved.confidence == pytest.approx(np.full(4, right), abs=1e-3)
     assert moved.position_prob is not None
     assert moved.position_prob.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-9)
-
-
-def test_where_pieces_are_missing_too() -> None:
-    """Two pieces and two empty places on 2 × 2: the pieces may lie in either row."""
-    unary = np.full((4, 4), 9.0)
-    unary[:2] = doubtful().unary[:2]
-    unary[2:] = 0.0
-    hypothesis = Hypothesis(GRID, np.zeros(2, np.int64), Energy.of(GRID, unary=unary))
-    answers = [
-        OpenSession([hypothesis], "test", num_pieces=2, grid=GRID, turned=False, looking=looking)
-        .solve(seed=0, num_alternatives=3)
-        for looking in (None, Preferring([2, 3]))
-    ]  # fmt: skip
-    assert [answer.position_of.tolist() for answer in answers] == [[0, 1], [2, 3]]
-    weights = np.exp([-0.2, -3.0, -3.1, -3.1])  # it, the first, and one piece in each row
-    right = (weights[0] + weights[2]) / weights.sum()
-    assert answers[1].confidence == pytest.approx(np.full(2, right), abs=1e-3)
-    assert [x.position_of.tolist() for x in answers[1].alternatives[:2]] == [[2, 3], [0, 1]]
-    assert answers[1].position_prob is not None
-    assert answers[1].position_prob.sum(axis=1) == pytest.approx(np.ones(2), abs=1e-9)
 
 
 def test_what_is_sure_is_not_looked_at() -> None:

@@ -39,12 +39,11 @@ class Posterior:
         )
 
     def shared_anew(self, layouts: Sequence[IntArray], gained: FloatArray) -> Posterior:
-        """After layouts (N,) of candidates gained or lost so much probability, in sum none."""
+        """After layouts (N,) of pieces gained or lost so much probability, in sum none."""
         parts = [part.copy() for part in (self.position_prob, self.right_prob, self.down_prob)]
         position, right, down = parts
         for position_of, gain in zip(layouts, gained.tolist(), strict=True):
-            laid = np.flatnonzero(position_of >= 0)
-            piece_at = laid[np.argsort(position_of[laid])]  # every cell holds one
+            piece_at = invert(np.asarray(position_of))
             position[piece_at, np.arange(len(piece_at))] += gain
             for seams, direction in ((right, Direction.RIGHT), (down, Direction.DOWN)):
                 one, other = piece_at[self.grid.neighbours(direction)].T

@@ -73,8 +73,7 @@ class OpenSession:
 
     grid     the grid where it is known: pins are placements on it
     turned   pieces may be turned, so that answers tell turns
-    looking  a second look: at the best layout of each hypothesis where pieces may be turned,
-             else at the best layouts within each where it leaves doubt
+    looking  a second look at the best layout of each hypothesis
     """
 
     def __init__(
@@ -160,23 +159,16 @@ class OpenSession:
             for hypothesis in self.hypotheses
             if (tried := self._tried(hypothesis, seed, pins, forbidden))
         ]
-        if self.looking and self.turned and kept:
+        if self.looking and len(kept) > 1:
             kept = self._looked_at(self.looking, kept)
         costs = [_total(*tried) for tried in kept]
         kept = [one for one, cost in zip(kept, costs, strict=True) if cost <= min(costs) + CLEAR]
         effort = min(1.0, 2 / max(1, len(kept)))  # of sampling: many share what one would have
         for hypothesis, found, energy in kept:
-            wanted = max(1, num_alternatives)
             belief = posterior(energy, seed=seed, start=found[0], effort=effort)
-            looking = None if self.turned else self.looking  # once is enough
-            if looking and not looking.is_sure(found[0], belief):
-                wanted = max(wanted, looking.num_layouts)
-                found = minimise(energy, seed=seed, num_layouts=4 * wanted)
-                found = distinct(found, self.num_pieces)[:wanted]
-                found, belief = looking.again(energy, found, belief)
-            elif wanted > 1:
-                found = minimise(energy, seed=seed, num_layouts=4 * wanted)
-            found = distinct(found, self.num_pieces)[:wanted]
+            if num_alternatives > 1:
+                found = minimise(energy, seed=seed, num_layouts=4 * num_alternatives)
+            found = distinct(found, self.num_pieces)[: max(1, num_alternatives)]
             laid = [self._of_pieces(hypothesis, layout) for layout in found]
             yield _Answer(hypothesis, laid, belief)
 

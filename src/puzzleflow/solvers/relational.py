@@ -64,8 +64,9 @@ class RelationalSolver:
         started = time.perf_counter()
         fitted = self._weights(puzzle.conditions.is_complete)
         found = hypotheses(self.network, puzzle, fitted)
-        weights = weights_for(found[0].grid, fitted)
-        weight = weights.upright if puzzle.conditions.turned else weights.look
+        looking = None
+        if puzzle.conditions.turned:
+            looking = self._looking(puzzle, weights_for(found[0].grid, fitted).upright)
         return OpenSession(
             found,
             self.name,
@@ -73,7 +74,7 @@ class RelationalSolver:
             grid=puzzle.known_grid,
             turned=puzzle.conditions.turned,
             prepare_s=time.perf_counter() - started,
-            looking=self._looking(puzzle, weight),
+            looking=looking,
         )
 
     def prepare_many(self, puzzles: Sequence[Puzzle]) -> Sequence[Session]:

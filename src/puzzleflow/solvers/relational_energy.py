@@ -35,8 +35,8 @@ class EnergyWeights:
     gap     every such side, whatever the network says
     stray   the log odds that a piece belongs to another picture
     aside   every piece that is left aside
-    look    what a second look says of layouts, in any world
-    upright what it says of turns of the whole
+    look    what a second look says of closed layouts
+    upright what it says of turns of the whole, in any world
     """
 
     position: float = 0.3

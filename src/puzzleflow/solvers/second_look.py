@@ -11,7 +11,7 @@ import torch
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, turned_pieces
-from puzzleflow.core.types import ByteArray, FloatArray, IntArray
+from puzzleflow.core.types import ByteArray, FloatArray
 from puzzleflow.models.checkpoint import bundled_weights, load_network
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_layouts
@@ -38,7 +38,7 @@ class Looking:
 
     @torch.inference_mode()
     def costs(self, layouts: Sequence[Layout], grid: Grid) -> FloatArray:
-        """(K,) what it costs to take each layout for the right one; only pieces are drawn."""
+        """(K,) what it costs to take each layout for the right one."""
         network = load_second_look()  # when first there is a doubt
         drawn = []
         as_given = to_tensor(self.pieces, PIECE_PX)  # (N, 4, px, px)
@@ -46,57 +46,42 @@ class Looking:
             pixels = as_given
             if layout.turns is not None:
                 pixels = to_tensor(turned_pieces(self.pieces, layout.turns), PIECE_PX)
-            positions = torch.from_numpy(layout.position_of[None, : len(pixels)].copy())
+            positions = torch.from_numpy(layout.position_of[None].copy())
             shape = (layout.grid or grid).shape
             drawn.append(drawn_layouts(pixels, positions, shape, network.config.size_px))
         cost: FloatArray = -self.weight * network(torch.cat(drawn)).double().numpy()
         return cost
 
     def is_sure(self, layout: Layout, belief: Posterior) -> bool:
-        """Every piece that is laid is so sure that nothing has to be looked at again."""
-        return self._least(layout, belief) >= SURE
+        """Every piece is so sure that nothing has to be looked at again."""
+        return bool(belief.confidence(layout.position_of).min() >= SURE)
 
     def again(
-        self,
-        energy: Energy,
-        layouts: Sequence[Layout],
-        belief: Posterior,
-        turns: IntArray | None = None,
+        self, energy: Energy, layouts: Sequence[Layout], belief: Posterior
     ) -> tuple[list[Layout], Posterior]:
         """The best layouts and shifts of the best, in their new order, and what is believed then.
 
-        What these layouts hold of the posterior they share anew; the rest stays. Layouts of
-        candidates, which begin with the pieces; ``turns`` bring these upright.
-        Layouts must differ in where pieces lie.
+        What these layouts hold of the posterior they share anew; the rest stays.
         """
         layouts = with_shifts(energy, layouts)
         before = np.array([layout.energy or 0.0 for layout in layouts])
-        seen = [replace(layout, turns=turns) for layout in layouts]
-        looks = self.costs(seen, energy.grid)
-        after = before + looks - looks[0]  # so that energies of several hypotheses compare
+        after = before + self.costs(layouts, energy.grid)
         old, new = (np.exp(energies.min() - energies) for energies in (before, after))
         old, new = old / old.sum(), new / new.sum()
-        held = min(1.0, self._least(layouts[0], belief) / float(old[0]))  # of the posterior
+        best = float(belief.confidence(layouts[0].position_of).min())
+        held = min(1.0, best / float(old[0]))  # by these layouts, of the posterior
         ranked = [
             replace(layouts[k], energy=float(after[k])) for k in np.argsort(after, kind="stable")
         ]
         positions = [layout.position_of for layout in layouts]
         return ranked, belief.shared_anew(positions, held * (new - old))
 
-    def _least(self, layout: Layout, belief: Posterior) -> float:
-        """The confidence of the least sure piece that is laid."""
-        laid = np.flatnonzero(layout.position_of[: len(self.pieces)] >= 0)
-        sure = belief.position_prob[laid, layout.position_of[laid]]
-        return float(sure.min(initial=1.0))
-
 
 def with_shifts(energy: Energy, layouts: Sequence[Layout]) -> list[Layout]:
     """Layouts, and the likeliest of those that are the first one moved round the edges."""
     grid, first = energy.grid, layouts[0].position_of
     moved = [
-        energy.layout(
-            np.where(first < 0, -1, grid.shifted_position(first, *divmod(offset, grid.cols)))
-        )
+        energy.layout(grid.shifted_position(first, *divmod(offset, grid.cols)))
         for offset in range(1, grid.num_pieces)
     ]
     known = {tuple(layout.position_of.tolist()) for layout in layouts}

@@ -26,7 +26,6 @@ from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
-from puzzleflow.solvers.open_session import distinct
 from puzzleflow.solvers.relational import relate
 from puzzleflow.solvers.relational_energy import EnergyWeights
 from puzzleflow.solvers.relational_open import open_terms, ways_up
@@ -106,24 +105,19 @@ def closed_examples(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[E
     ]
 
 
-def opened_in_turns(puzzles: Sequence[Puzzle], seed: int) -> Iterator[Puzzle]:
+def open_examples(network: RelationalNet, puzzles: Sequence[Puzzle], seed: int) -> list[Example]:
     """The same puzzles under the conditions of ``OPEN``, each with strangers of the next."""
+    examples = []
     for index, puzzle in enumerate(puzzles):
         conditions = OPEN[(index + index // len(OPEN)) % len(OPEN)]  # with every erosion
         stranger = puzzles[(index + 1) % len(puzzles)]
-        yield opened(puzzle, conditions, child_seed(seed, index), [stranger])
-
-
-def open_examples(network: RelationalNet, puzzles: Iterable[Puzzle]) -> list[Example]:
-    """Open puzzles for the fit."""
-    examples = []
-    for puzzle in puzzles:
-        assert puzzle.truth is not None
-        terms, num_empty = open_terms(network, puzzle.without_truth())
-        placed = np.flatnonzero(puzzle.truth >= 0)
+        whole = opened(puzzle, conditions, child_seed(seed, index), [stranger])
+        assert whole.truth is not None
+        terms, num_empty = open_terms(network, whole.without_truth())
+        placed = np.flatnonzero(whole.truth >= 0)
         at = np.full(puzzle.grid.num_pieces, -1, dtype=np.int64)
-        at[puzzle.truth[placed]] = placed
-        at[at < 0] = puzzle.num_pieces + np.arange(np.count_nonzero(at < 0))
+        at[whole.truth[placed]] = placed
+        at[at < 0] = whole.num_pieces + np.arange(np.count_nonzero(at < 0))
         examples.append(Example(terms.parts(puzzle.grid, num_empty), at))
     return examples
 
@@ -147,16 +141,15 @@ def ways_to_choose(
 
 
 def layouts_to_choose(
-    puzzles: Iterable[Puzzle], examples: Sequence[Example], weights: EnergyWeights
+    puzzles: Sequence[Puzzle], examples: Sequence[Example], weights: EnergyWeights
 ) -> Iterator[Choice]:
-    """Of each puzzle its best layouts and shifts of the best, where one of them is right."""
+    """Of each closed puzzle its best layouts and shifts of the best, where one is right."""
     for puzzle, example in zip(puzzles, examples, strict=True):
-        N, truth, looking = puzzle.num_pieces, puzzle.truth, Looking(puzzle.pieces)
+        truth, looking = puzzle.truth, Looking(puzzle.pieces)
         assert truth is not None
         energy = example.parts.energy(weights)
-        found = minimise(energy, num_layouts=4 * looking.num_layouts)
-        layouts = with_shifts(energy, distinct(found, N)[: looking.num_layouts])
-        right = [np.array_equal(layout.position_of[:N], truth) for layout in layouts]
+        layouts = with_shifts(energy, minimise(energy, num_layouts=looking.num_layouts))
+        right = [np.array_equal(layout.position_of, truth) for layout in layouts]
         if any(right):
             seen = looking.costs(layouts, puzzle.grid)
             yield Choice(_energies(layouts), seen, right.index(True))
@@ -205,9 +198,11 @@ def pack_relational(
     for grid, puzzles in validation.items():
         half = len(puzzles) // 2
         rounds = 25 if is_exact_size(grid) else 14
-        worlds = {"closed": puzzles[:half], "open": list(opened_in_turns(puzzles[:half], seed=0))}
-        for world, given in worlds.items():
-            examples = (closed_examples if world == "closed" else open_examples)(network, given)
+        fitting = puzzles[:half]
+        for world, examples in (
+            ("closed", closed_examples(network, fitting)),
+            ("open", open_examples(network, fitting, seed=0)),
+        ):
             if before := trained.get("energy", {}).get(world, {}).get(str(grid)):
                 weights = EnergyWeights(**before)
             weights = fit_weights(
@@ -217,11 +212,14 @@ def pack_relational(
                 rounds=rounds,
                 report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
             )
-            layouts = layouts_to_choose(given, examples, weights)
-            weights = replace(weights, look=fitted_look(layouts, weights.look))
             if world == "closed":  # the open world keeps what is found here
-                ways = ways_to_choose(network, given, weights)
-                weights = replace(weights, upright=fitted_look(ways, weights.upright))
+                layouts = layouts_to_choose(fitting, examples, weights)
+                ways = ways_to_choose(network, fitting, weights)
+                weights = replace(
+                    weights,
+                    look=fitted_look(layouts, weights.look),
+                    upright=fitted_look(ways, weights.upright),
+                )
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
         figures[str(grid)] = solved(network, puzzles[half:], closed)
