@@ -95,6 +95,8 @@ PRESETS: dict[str, FlowConfig] = {
     "paper-supplement": FlowConfig(time_dim=768, positions="mlp", head=(512, 256)),
     # the paper's method in a size that trains on a laptop; one model for every grid
     "small": _SMALL,
+    # the same with the convolutional trunk of the relational network, to start from its weights
+    "compact": replace(_SMALL, encoder="conv"),
     # beyond the paper: attention is told which pieces seem to touch
     "small-seams": replace(_SMALL, encoder="conv", relates=True),
     "tiny": FlowConfig(

@@ -64,16 +64,18 @@ _PAPER = FlowRecipe(  # the hyper-parameter table of the supplement
     _AS_PUBLISHED, batch=8, validation_batch=2, workers=8, prefetch=2, pinned=True,
     checkpoint_gradients=True,
 )  # fmt: skip
+_LAPTOP = FlowRecipe(
+    _SMALL,
+    {"vae": 0.4, "gap": 0.3, "outline": 0.3},
+    pieces_per_batch=72,
+    states=4,
+    neighbours=0.5,
+)
 RECIPES = {
     "paper": _PAPER,
     "paper-supplement": _PAPER,
-    "small": FlowRecipe(
-        _SMALL,
-        {"vae": 0.4, "gap": 0.3, "outline": 0.3},
-        pieces_per_batch=72,
-        states=4,
-        neighbours=0.5,
-    ),
+    "small": _LAPTOP,
+    "compact": _LAPTOP,
 }
 
 
@@ -83,7 +85,7 @@ class FlowTraining(Trainable):
 
     name = "flow"
     presets: ClassVar = {
-        name: PRESETS[name] for name in ("small", "paper", "paper-supplement", "tiny")
+        name: PRESETS[name] for name in ("small", "compact", "paper", "paper-supplement", "tiny")
     }
     settings = _SMALL
     bundled = "flow.safetensors"
