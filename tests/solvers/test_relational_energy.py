@@ -122,7 +122,7 @@ def test_an_empty_place_and_a_piece_aside_are_charged_as_they_should_be() -> Non
     relations = related(zeros, zeros, torch.zeros(1, 2, 4), absent)
     (terms,) = terms_of(relations, zeros, silent(2), closed=False)
     parts = terms.parts(grid, num_empty=1)
-    assert parts.unary.shape == (9, 3, 2)
+    assert parts.unary.shape == (len(WEIGHTS), 3, 2)
     only = {name: EnergyWeights(*(float(n == name) for n in WEIGHTS)) for name in WEIGHTS}
     both, left_alone, right_alone = np.array([[0, 1, -1], [0, -1, 1], [-1, 1, 0]])
 

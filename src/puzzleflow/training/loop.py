@@ -266,9 +266,7 @@ class Trainer(Generic[BatchT]):
                     self._between_steps = True
                     now = time.monotonic()
                     self.seconds, started = self.seconds + now - started, now
-                    ends, stops = self._agreed(
-                        self.step >= last or 0 < minutes * 60 <= now - begun, bool(asked)
-                    )
+                    ends = self._agreed(self.step >= last or 0 < minutes * 60 <= now - begun)
                     if self.validate and (self.step % self.settings.validate_every == 0 or ends):
                         row |= self._validated()
                         started = time.monotonic()
@@ -281,7 +279,7 @@ class Trainer(Generic[BatchT]):
                             report(row)
                     if ends or self.out_of_patience:
                         return
-                    if stops:
+                    if self._agreed(bool(asked)):
                         raise KeyboardInterrupt
         except KeyboardInterrupt:
             if self._between_steps:  # else the last state on disk is the last whole one
@@ -338,12 +336,12 @@ class Trainer(Generic[BatchT]):
             terms = dict(zip(terms, self.fabric.all_reduce(mine, reduce_op="mean"), strict=True))
         return {name: float(term) for name, term in terms.items()}
 
-    def _agreed(self, *wishes: bool) -> list[bool]:
-        """What any process wishes: all end at the same step, whatever their clocks say."""
+    def _agreed(self, wish: bool) -> bool:
+        """Whether any process wishes so: all end at the same step, whatever their clocks say."""
         if self.fabric.world_size == 1:
-            return list(wishes)
-        mine = torch.tensor(wishes, dtype=torch.float32, device=self.fabric.device)
-        return [bool(wish > 0) for wish in self.fabric.all_reduce(mine, reduce_op="sum")]
+            return wish
+        mine = torch.tensor(float(wish), device=self.fabric.device)
+        return bool(self.fabric.all_reduce(mine, reduce_op="sum") > 0)
 
     def _validated(self) -> Figures:
         """Figures of the averaged weights and mean losses since before; the best are kept."""
