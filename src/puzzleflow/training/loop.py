@@ -340,8 +340,8 @@ class Trainer(Generic[BatchT]):
         """Whether any process wishes so: all end at the same step, whatever their clocks say."""
         if self.fabric.world_size == 1:
             return wish
-        mine = torch.tensor(float(wish), device=self.fabric.device)
-        return bool(self.fabric.all_reduce(mine, reduce_op="sum") > 0)
+        mine = torch.tensor([float(wish)], device=self.fabric.device)
+        return any(wishes > 0 for wishes in self.fabric.all_reduce(mine, reduce_op="sum"))
 
     def _validated(self) -> Figures:
         """Figures of the averaged weights and mean losses since before; the best are kept."""
