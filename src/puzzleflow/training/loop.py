@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.training.interruptions import interruptions
 from puzzleflow.training.log import RunLog
+from puzzleflow.training.processes import agreed, of_all
 from puzzleflow.training.state import (
     STATE,
     MovingAverage,
@@ -266,7 +267,8 @@ class Trainer(Generic[BatchT]):
                     self._between_steps = True
                     now = time.monotonic()
                     self.seconds, started = self.seconds + now - started, now
-                    ends = self._agreed(self.step >= last or 0 < minutes * 60 <= now - begun)
+                    over = self.step >= last or 0 < minutes * 60 <= now - begun
+                    ends = agreed(self.fabric, over)
                     if self.validate and (self.step % self.settings.validate_every == 0 or ends):
                         row |= self._validated()
                         started = time.monotonic()
@@ -279,7 +281,7 @@ class Trainer(Generic[BatchT]):
                             report(row)
                     if ends or self.out_of_patience:
                         return
-                    if self._agreed(bool(asked)):
+                    if agreed(self.fabric, bool(asked)):
                         raise KeyboardInterrupt
         except KeyboardInterrupt:
             if self._between_steps:  # else the last state on disk is the last whole one
@@ -311,7 +313,7 @@ class Trainer(Generic[BatchT]):
         if self.average is not None:
             self.average.update(self.plain, self.step)
         self.puzzles_seen += puzzles
-        losses = self._of_all({name: term.detach() for name, term in terms.items()}, weight)
+        losses = of_all(self.fabric, {name: t.detach() for name, t in terms.items()}, weight)
         for name, value in {**losses, "puzzles": 1}.items():
             self.sums[name] = self.sums.get(name, 0.0) + puzzles * value
         row: Figures = {
@@ -328,20 +330,6 @@ class Trainer(Generic[BatchT]):
         if len(batch) < size:  # type: ignore[arg-type]
             raise InputError(f"a batch of {len(batch)} cannot be shared by {size} processes")  # type: ignore[arg-type]
         return with_tensors(batch, lambda tensor: tensor[rank::size].to(self.fabric.device))
-
-    def _of_all(self, terms: dict[str, Tensor], weight: float) -> dict[str, float]:
-        """The losses of the whole batch."""
-        if self.fabric.world_size > 1:
-            mine = torch.stack([term.float() for term in terms.values()]) * weight
-            terms = dict(zip(terms, self.fabric.all_reduce(mine, reduce_op="mean"), strict=True))
-        return {name: float(term) for name, term in terms.items()}
-
-    def _agreed(self, wish: bool) -> bool:
-        """Whether any process wishes so: all end at the same step, whatever their clocks say."""
-        if self.fabric.world_size == 1:
-            return wish
-        mine = torch.tensor([float(wish)], device=self.fabric.device)
-        return any(wishes > 0 for wishes in self.fabric.all_reduce(mine, reduce_op="sum"))
 
     def _validated(self) -> Figures:
         """Figures of the averaged weights and mean losses since before; the best are kept."""
