@@ -64,6 +64,28 @@ def test_what_is_sure_is_not_looked_at() -> None:
     assert EnergySession(sure, "test", "layout", 0.0, looking).solve(seed=0) is not None
 
 
+def test_only_layouts_near_the_best_are_looked_at() -> None:
+    energy = doubtful()
+    unary = energy.unary.copy()
+    unary[[0, 2], [2, 0]] = 3.5  # this column the other way round: 7 dearer
+    looked_at: list[float] = []
+
+    class Noting(Preferring):
+        def costs(self, layouts: Sequence[Layout], grid: Grid) -> FloatArray:
+            looked_at.extend(layout.energy or 0.0 for layout in layouts)
+            return super().costs(layouts, grid)
+
+    looking = Noting([2, 3, 0, 1])
+    session = EnergySession(energy.changed(unary), "test", "layout", 0.0, looking)
+    solution = session.solve(seed=0, num_alternatives=4)
+    assert looked_at == pytest.approx([0.0, 0.2])
+    assert solution.position_of.tolist() == [0, 1, 2, 3]  # what it likes is out of the question
+    assert [a.position_of.tolist() for a in solution.alternatives[2:]] == [
+        [2, 1, 0, 3],
+        [2, 3, 0, 1],
+    ]
+
+
 def test_beliefs_shared_anew_stay_probabilities() -> None:
     energy = doubtful()
     belief = posterior(energy)

@@ -11,6 +11,8 @@ from puzzleflow.core.assignment import invert
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.types import FloatArray, IntArray
 
+CLEAR = 5.0  # what costs so much more than the best has less than a hundredth of its probability
+
 
 @dataclass(frozen=True, eq=False)
 class Posterior:

@@ -22,13 +22,12 @@ from puzzleflow.core.puzzle import Layout, Solution
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy
-from puzzleflow.search.posterior import Posterior
+from puzzleflow.search.posterior import CLEAR, Posterior
 
 if TYPE_CHECKING:
     from puzzleflow.solvers.second_look import Looking
 
 TURN_DOUBT = 4.0  # how fast trust falls where pieces do not agree about their turns
-CLEAR = 5.0  # hypotheses whose best layout costs so much more share less than a hundredth
 
 
 @dataclass(frozen=True, eq=False)

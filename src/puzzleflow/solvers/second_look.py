@@ -16,7 +16,7 @@ from puzzleflow.models.checkpoint import bundled_weights, load_network
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_layouts
 from puzzleflow.search.energy import Energy
-from puzzleflow.search.posterior import Posterior
+from puzzleflow.search.posterior import CLEAR, Posterior
 
 WEIGHTS = "second_look.safetensors"
 SURE = 0.97  # a layout all of whose pieces are so sure is not looked at again
@@ -61,19 +61,26 @@ class Looking:
     ) -> tuple[list[Layout], Posterior]:
         """The best layouts and shifts of the best, in their new order, and what is believed then.
 
-        What these layouts hold of the posterior they share anew; the rest stays.
+        Only what is near the best by its energy is looked at. What these layouts hold of the
+        posterior they share anew; the rest stays.
         """
-        layouts = with_shifts(energy, layouts)
-        before = np.array([layout.energy or 0.0 for layout in layouts])
-        after = before + self.costs(layouts, energy.grid)
-        old, new = (np.exp(energies.min() - energies) for energies in (before, after))
+        layouts = sorted(with_shifts(energy, layouts), key=lambda layout: layout.energy or 0.0)
+        before = np.array([layout.energy or 0.0 for layout in layouts])  # ascending
+        near = int((before <= before[0] + CLEAR).sum())
+        if near == 1:
+            return layouts, belief
+        costs = np.zeros(len(layouts))
+        costs[:near] = self.costs(layouts[:near], energy.grid)
+        costs[near:] = costs[0]  # for all we know they look like the best
+        after = before + costs
+        old, new = (np.exp(e.min() - e) for e in (before[:near], after[:near]))
         old, new = old / old.sum(), new / new.sum()
         best = float(belief.confidence(layouts[0].position_of).min())
         held = min(1.0, best / float(old[0]))  # by these layouts, of the posterior
         ranked = [
             replace(layouts[k], energy=float(after[k])) for k in np.argsort(after, kind="stable")
         ]
-        positions = [layout.position_of for layout in layouts]
+        positions = [layout.position_of for layout in layouts[:near]]
         return ranked, belief.shared_anew(positions, held * (new - old))
 
 
