@@ -24,7 +24,7 @@ train() {  # NAME FOLDER RATE STEPS MINUTES, then further options
   local name=$1 folder=$2 rate=$3 steps=$4 limit=$5
   shift 5
   $command train "$name" --data "$images" --masks "${MASKS:-gap}" --cache "${CACHE:-$out/cache}" \
-    --out "$folder" --rate "$rate" --steps "$steps" --minutes "$limit" --workers 0 \
+    --out "$folder" --initial bundled --rate "$rate" --steps "$steps" --minutes "$limit" --workers 0 \
     --validation-grids 3x3 --num-validation "${VALIDATION:-100}" "$@"
 }
 

@@ -11,9 +11,12 @@ import pytest
 import torch
 from tiny_rivals import RIVALS, tiny_config, trainable
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.models.checkpoint import bundled_weights, load_weights, restore
+from puzzleflow.models.pixels import standardised
+from puzzleflow.models.relational import RelationalNet
 from puzzleflow.solvers.registry import load_solver
 from puzzleflow.training.banks import MaskBank, PictureBank
 from puzzleflow.training.loop import LoopSettings, Trainer
@@ -66,6 +69,33 @@ def test_trained_weights_solve_as_they_were_validated(
     pieces = np.full((9, 20, 20, 4), 255, np.uint8)
     solution = solver.prepare(Puzzle(pieces, Grid(3, 3))).solve(seed=0, pinned={2: 7})
     assert solution.position_of[2] == 7
+
+
+@pytest.mark.parametrize("name", ["diffassemble", "diffassemble+"])
+def test_a_trunk_of_the_relational_network_sees_what_it_saw(name: str) -> None:
+    rival = trainable(name)
+    started = rival.started_from(rival.presets["small"], bundled_weights("relational.safetensors"))
+    assert started.trunk is not None
+    tensors, _ = load_weights(bundled_weights("relational.safetensors"))
+    seven = RelationalNet().encoder
+    restore(seven, {k[8:]: t for k, t in tensors.items() if k.startswith("encoder.")}, "test")
+    pixels = torch.rand(1, 2, 4, 32, 32, generator=torch.Generator().manual_seed(0))
+    pixels[:, :, 3] = 1.0  # material everywhere, of the usual mean and deviation
+    deviation, mean = torch.std_mean(pixels[:, :, :3], correction=0)
+    pixels[:, :, :3] = (pixels[:, :, :3] - mean) * (0.18 / deviation) + 0.45
+    seen = started.seen(pixels).flatten(0, 1) - 0.5
+    one = seven.stages[0](standardised(pixels).flatten(0, 1))[:, :, 1:-1, 1:-1]
+    other = started.trunk.stages[0](seen)[:, :, 1:-1, 1:-1]
+    apart = one - other  # (2, W, 14, 14), the same everywhere but for half precision
+    assert apart.std(dim=(0, 2, 3)).max() < 0.02 * one.std(dim=(0, 2, 3)).max()
+
+
+def test_a_start_of_another_kind_is_refused() -> None:
+    rival = trainable("puzlm")  # sees words: nothing to take over
+    path = bundled_weights("relational.safetensors")
+    assert rival.started_from(rival.presets["small"], path).trunk is None
+    with pytest.raises(FormatError, match="weights of another model"):
+        rival.started_from(rival.presets["small"], bundled_weights("rg_lns.safetensors"))
 
 
 def test_outputs_follow_the_grids_that_are_trained() -> None:

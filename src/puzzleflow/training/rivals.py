@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,12 @@ from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.core.types import IntArray
+from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.options import Within
 from puzzleflow.solvers.rivals.base import Rival, RivalConfig
 from puzzleflow.solvers.rivals.deepzzle import Deepzzle
 from puzzleflow.solvers.rivals.diffassemble import DiffAssemble, turned
+from puzzleflow.solvers.rivals.encoder import trunk_of_relational
 from puzzleflow.solvers.rivals.fcvit import Fcvit
 from puzzleflow.solvers.rivals.jigsawgan import JigsawGan
 from puzzleflow.solvers.rivals.jpdvt import Jpdvt
@@ -35,13 +38,14 @@ class RivalTraining(Trainable):
 
     rival: ClassVar[type[Rival]]
     keeps_best = False
+    bundled = "relational.safetensors"
 
     def __init_subclass__(cls, name: str, rival: type[Rival], mended: bool = False) -> None:
         cls.name, cls.rival = name, rival
         cls.presets = {key: replace(preset, mended=mended) for key, preset in rival.presets.items()}
         cls.settings = LoopSettings(
-            steps=2000, learning_rate=rival.rate, warmup=0.05, hold=0.4, ema_decay=0.99,
-            validate_every=250,
+            steps=2000, learning_rate=rival.rate, trunk_rate=0.3, warmup=0.05, hold=0.4,
+            ema_decay=0.99, validate_every=250,
         )  # fmt: skip
 
     def wants(self, config: RivalConfig) -> StreamConfig:
@@ -61,6 +65,16 @@ class RivalTraining(Trainable):
 
     def network(self, config: RivalConfig) -> Rival:
         return self.rival(config)
+
+    def started_from(self, config: RivalConfig, path: Path) -> Rival:
+        """From weights of its own, or with the trunk of a relational network, if it has one."""
+        tensors, described = load_weights(path)
+        network = self.network(config)
+        if described.get("kind") != "relational":
+            return restore(network, tensors, path)
+        if network.trunk is not None:
+            restore(network.trunk, trunk_of_relational(tensors, config.channels), path)
+        return network
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
         assert isinstance(network, Rival)

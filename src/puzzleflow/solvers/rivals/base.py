@@ -46,7 +46,7 @@ class RivalConfig:
 
     piece_px: int = 32
     widths: tuple[int, ...] = (32, 64, 128)
-    blocks: tuple[int, ...] = (0, 0, 1)
+    blocks: tuple[int, ...] = (0, 1, 2)
     dim: int = 128
     layers: int = 4
     heads: int = 4
@@ -105,6 +105,12 @@ class Rival(nn.Module, ABC):
     @abstractmethod
     def layout(self, encoded: Tensor, grid: Grid, allowed: BoolArray, seed: int) -> Found:
         """One puzzle out of what ``forward`` gave; placements outside ``allowed`` are mended."""
+
+    @property
+    def trunk(self) -> nn.Module | None:
+        """Its convolutions, which may start from those of another network."""
+        parts = [getattr(part, "trunk", None) for part in self.children()]
+        return next((trunk for trunk in parts if isinstance(trunk, nn.Module)), None)
 
     def check(self, grid: Grid) -> None:
         """Raise :class:`CannotSolve`, naming the grid, where the method cannot lay it."""

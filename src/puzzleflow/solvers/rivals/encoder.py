@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from puzzleflow.models.conv_encoder import ConvEncoder
 from puzzleflow.solvers.rivals.base import RivalConfig
 
 PATCH = 16  # pixels of a patch, as in ViT
+USUAL_MEAN, USUAL_DEVIATION = 0.45, 0.2  # of the colours of a puzzle, in [0, 1]
 
 
 class Patches(nn.Module):
@@ -53,6 +55,23 @@ class Pieces(nn.Module):
     def vectors(self, maps: Tensor) -> Tensor:
         """(B, N, D, side, side) → (B, N, dim)."""
         return F.relu(self.project(maps.flatten(2)))
+
+
+def trunk_of_relational(tensors: Mapping[str, Tensor], channels: int) -> dict[str, Tensor]:
+    """The trunk of a relational network for 3 (colour) or 4 channels (colour, alpha).
+
+    Its first layer sees colour, alpha, and colour in units of the puzzle; those units are taken
+    as usual here. What this adds to every place alike, the normalisation after it takes away.
+    """
+    name = "encoder.stages.0.weight"
+    inside = {key: tensor for key, tensor in tensors.items() if key.startswith("encoder.")}
+    if name not in inside:
+        return {}
+    plain, alpha, in_units = inside[name].split((3, 1, 3), dim=1)  # (W, 3 | 1 | 3, 3, 3)
+    in_units = in_units / USUAL_DEVIATION
+    alpha = alpha - (0.5 * plain + USUAL_MEAN * in_units).sum(dim=1, keepdim=True)
+    inside[name] = torch.cat([plain + in_units, alpha], dim=1)[:, :channels]
+    return {key.removeprefix("encoder."): tensor for key, tensor in inside.items()}
 
 
 def transformer(config: RivalConfig, layers: int | None = None, dim: int = 0) -> nn.Module:
