@@ -176,6 +176,7 @@ def test_confidence_in_words() -> None:
         return describe_confidence(solution, names)
 
     assert said(0.99, 0.97) == "sure of every piece (97 % or more)"
+    assert said(1.0, 0.9999) == "sure of every piece (99 % or more)"
     assert said(0.99, 0.6, 0.5) == "likely right: 2 of 3 pieces; look first at p2 (50 %), p1 (60 %)"
     assert said(*[0.1] * 6) == (
         "likely right: 1 of 6 pieces; look first at p0 (10 %), p1 (10 %), p2 (10 %), p3 (10 %) "

@@ -89,7 +89,8 @@ def describe_confidence(solution: Solution, names: Sequence[str] | None = None) 
     sure = np.asarray(solution.confidence)
     doubtful = np.argsort(sure, kind="stable")[: int((sure < SURE).sum())]
     if not len(doubtful):
-        return f"sure of every piece ({100 * sure.min():.0f} % or more)"
+        least = min(int(100 * sure.min()), 99)  # no probability of ours is certainty
+        return f"sure of every piece ({least} % or more)"
     said = (
         f"likely right: {sure.sum():.0f} of {len(sure)} pieces; look first at "
         f"{_named(doubtful, names, [f' ({100 * share:.0f} %)' for share in sure[doubtful]])}"
