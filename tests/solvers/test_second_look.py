@@ -127,6 +127,28 @@ def test_a_score_for_every_layout() -> None:
     assert len(set(scores.tolist())) == 3
 
 
+def test_it_looks_twice_as_it_is_and_mirrored_and_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    class Left(SecondLook):
+        def forward(self, drawn: torch.Tensor) -> torch.Tensor:
+            seen.append(drawn.shape[-1])
+            return drawn[:, 0, :, : drawn.shape[-1] // 2].mean(dim=(1, 2))  # red on the left
+
+    monkeypatch.setattr("puzzleflow.solvers.second_look.load_second_look", Left)
+    pieces = np.zeros((10, 8, 8, 4), np.uint8)
+    pieces[..., 3] = 255
+    pieces[0, ..., 0] = 255  # a red one among black ones
+    first, last = np.arange(10), np.arange(10)[::-1]
+    layouts = [Layout(first), Layout(last)]
+    costs = Looking(pieces, weight=10.0).costs(layouts, Grid(1, 10))
+    assert seen == [128, 160]
+    assert costs == pytest.approx([-1.0, -1.0], abs=0.02)  # each is left once in two looks
+    costs = Looking(pieces[:9], weight=9.0).costs([Layout(first[:9]), Layout(last[1:])], Grid(1, 9))
+    assert seen == [128, 160, 128]  # few pieces are looked at once
+    assert costs == pytest.approx([-2.0, 0.0], abs=0.1)
+
+
 @pytest.fixture(scope="module")
 def picture() -> Puzzle:
     return cut_puzzle(load_sample("harvesters"), Grid(3, 3), "fixed:1", 3, piece_px=96)

@@ -8,11 +8,13 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, turned_pieces
 from puzzleflow.core.types import ByteArray, FloatArray
 from puzzleflow.models.checkpoint import bundled_weights, load_network
+from puzzleflow.models.lite0 import COARSEST
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_layouts
 from puzzleflow.search.energy import Energy
@@ -22,6 +24,8 @@ WEIGHTS = "second_look.safetensors"
 SURE = 0.97  # a layout all of whose pieces are so sure is not looked at again
 NUM_SHIFTS = 4  # of the best layout that are compared with it
 PIECE_PX = 64  # of what is drawn: the picture is small
+FEW = 9  # pieces; more are too small in one picture, and are looked at twice:
+LARGER = 1.25  # as it is, and mirrored and so much larger
 
 
 class Looking:
@@ -40,17 +44,26 @@ class Looking:
     def costs(self, layouts: Sequence[Layout], grid: Grid) -> FloatArray:
         """(K,) what it costs to take each layout for the right one."""
         network = load_second_look()  # when first there is a doubt
-        drawn = []
+        size_px = network.config.size_px
+        scores = network(self._drawn(layouts, grid, size_px))
+        if len(self.pieces) > FEW:
+            larger_px = COARSEST * round(LARGER * size_px / COARSEST)
+            mirrored = network(self._drawn(layouts, grid, larger_px).flip(3))
+            scores = 0.5 * (scores + mirrored)
+        cost: FloatArray = -self.weight * scores.double().numpy()
+        return cost
+
+    def _drawn(self, layouts: Sequence[Layout], grid: Grid, size_px: int) -> Tensor:
+        """(K, 4, size_px, size_px) the layouts as pictures."""
         as_given = to_tensor(self.pieces, PIECE_PX)  # (N, 4, px, px)
+        drawn = []
         for layout in layouts:
             pixels = as_given
             if layout.turns is not None:
                 pixels = to_tensor(turned_pieces(self.pieces, layout.turns), PIECE_PX)
             positions = torch.from_numpy(layout.position_of[None].copy())
-            shape = (layout.grid or grid).shape
-            drawn.append(drawn_layouts(pixels, positions, shape, network.config.size_px))
-        cost: FloatArray = -self.weight * network(torch.cat(drawn)).double().numpy()
-        return cost
+            drawn.append(drawn_layouts(pixels, positions, (layout.grid or grid).shape, size_px))
+        return torch.cat(drawn)
 
     def is_sure(self, layout: Layout, belief: Posterior) -> bool:
         """Every piece is so sure that nothing has to be looked at again."""
