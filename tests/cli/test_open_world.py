@@ -10,7 +10,13 @@ import pytest
 from command_line import run
 from open_reading import told_puzzle
 
-from puzzleflow.cli._open_folder import Asked, describe_answer, describe_confidence, untried
+from puzzleflow.cli._open_folder import (
+    Asked,
+    describe_answer,
+    describe_confidence,
+    describe_rift,
+    untried,
+)
 from puzzleflow.core.conditions import Conditions, fits_well
 from puzzleflow.core.errors import InputError, NotAGrid
 from puzzleflow.core.grid import Grid
@@ -182,6 +188,22 @@ def test_confidence_in_words() -> None:
         "likely right: 1 of 6 pieces; look first at p0 (10 %), p1 (10 %), p2 (10 %), p3 (10 %) "
         "and 2 more. Do not trust this layout"
     )
+
+
+def test_a_line_between_two_pictures_in_words() -> None:
+    def said(right: list[list[float]], down: list[list[float]]) -> str:
+        seams = (np.array(right), np.array(down))
+        return describe_rift(Solution(np.arange(6), "x", grid=Grid(3, 2), seam_confidence=seams))
+
+    sure = [[0.9], [0.9], [0.9]]
+    assert said(sure, [[0.9, 0.9], [0.9, 0.4]]) == ""  # one seam is no line
+    assert said([[0.2], [0.1], [0.3]], [[0.1, 0.2], [0.1, 0.2]]) == ""  # nothing is known
+    assert said(sure, [[0.9, 0.9], [0.3, 0.4]]) == (
+        "nothing seems to belong together between rows 2 and 3: if these are two pictures, solve "
+        "their pieces apart"
+    )
+    assert said(sure, [[0.9, 0.9], [np.nan, 0.4]]) == ""  # a cell is empty
+    assert describe_rift(Solution(np.arange(6), "x", grid=Grid(3, 2))) == ""
 
 
 def test_what_was_not_tried_is_said_of_doubtful_answers() -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from puzzleflow.storage.source import PuzzleSource
 
 SURE = 0.9
+UNLIKELY = 0.5  # a seam
 NAMED = 4  # pieces that are named one by one
 STRIP = 4  # a longer one is thought of only where there is no other
 _WORDS = ("no", "one", "two", "three", "four", "five", "six")
@@ -96,6 +97,23 @@ def describe_confidence(solution: Solution, names: Sequence[str] | None = None) 
         f"{_named(doubtful, names, [f' ({100 * share:.0f} %)' for share in sure[doubtful]])}"
     )
     return said if sure.mean() >= 0.5 else f"{said}. Do not trust this layout"
+
+
+def describe_rift(solution: Solution) -> str:
+    """A line of the layout across which no seam is likely, though most others are; or nothing."""
+    right, down = solution.seam_confidence or (np.empty((0, 0)), np.empty((0, 0)))
+    seams = np.concatenate([right.ravel(), down.ravel()])
+    if not np.isfinite(seams).any() or np.nanmedian(seams) < UNLIKELY:
+        return ""
+    for kind, lines in (("columns", right.T), ("rows", down)):
+        for before, line in enumerate(lines, start=1):
+            known = line[np.isfinite(line)]
+            if len(known) >= 2 and known.max() < UNLIKELY:
+                return (
+                    f"nothing seems to belong together between {kind} {before} and {before + 1}: "
+                    "if these are two pictures, solve their pieces apart"
+                )
+    return ""
 
 
 def untried(solution: Solution, asked: Asked) -> str:

@@ -173,6 +173,7 @@ def _solve_one(
     from puzzleflow.cli._open_folder import (
         describe_answer,
         describe_confidence,
+        describe_rift,
         open_puzzle,
         untried,
     )
@@ -202,6 +203,8 @@ def _solve_one(
     if solution.confidence is not None:
         if _is_trained(spec):
             print(describe_confidence(solution, puzzle.names))
+        if puzzle.known_grid is None and (rift := describe_rift(solution)):
+            print(rift)
         _warn_unlike(solution.grid or puzzle.known_grid, spec)
     if opened is not None and (further := untried(solution, asked)):
         print(further)

@@ -25,6 +25,7 @@ from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import CLEAR, Posterior
 
 if TYPE_CHECKING:
+    from puzzleflow.solvers.rifts import Apart, Rift
     from puzzleflow.solvers.second_look import Looking
 
 TURN_DOUBT = 4.0  # how fast trust falls where pieces do not agree about their turns
@@ -37,6 +38,7 @@ class Hypothesis:
     energy     of the N pieces and some empty places, in this order
     cost       of the hypothesis itself: minus the log of its prior probability
     agreement  of each piece's turn with those of the others: 1 where only the whole may be turned
+    apart      what speaks against two pieces touching at all, where the grid is not known
     """
 
     grid: Grid
@@ -44,6 +46,7 @@ class Hypothesis:
     energy: Energy
     cost: float = 0.0
     agreement: FloatArray | None = None  # (N,)
+    apart: Apart | None = None
 
     @property
     def trust(self) -> float:
@@ -120,8 +123,10 @@ class OpenSession:
         )
         shares = _shares([answer.cost for answer in answers])
         trust = best.hypothesis.trust
-        placed = trust * self._mixed(answers, shares, best)  # (N, P + 1), the last column: aside
         position_of = layouts[0].position_of
+        rift = _rift(best.hypothesis, position_of)
+        whole = 1.0 - (rift.share if rift else 0.0)  # probability of one picture
+        placed = trust * whole * self._mixed(answers, shares, best)  # (N, P + 1), last: aside
         here = np.where(position_of < 0, best.hypothesis.grid.num_pieces, position_of)
         grids: dict[Grid, float] = {}
         for answer, share in zip(answers, shares.tolist(), strict=True):
@@ -136,7 +141,7 @@ class OpenSession:
             seconds=self.prepare_s + time.perf_counter() - started,
             energy=best.cost,
             confidence=placed[np.arange(self.num_pieces), here],
-            seam_confidence=_seams(best, position_of, trust * float(shares[0])),
+            seam_confidence=_seams(best, position_of, trust * float(shares[0]), rift),
             position_prob=placed[:, :-1],
             alternatives=tuple(layouts[:num_alternatives]),
             grid=best.hypothesis.grid,
@@ -267,17 +272,34 @@ def _shares(costs: Sequence[float]) -> FloatArray:
     return shares
 
 
-def _seams(best: _Answer, position_of: IntArray, share: float) -> tuple[FloatArray, FloatArray]:
-    """Probability of each seam between two pieces; NaN beside an empty cell."""
-    grid = best.hypothesis.grid
+def _cells(grid: Grid, position_of: IntArray) -> IntArray:
+    """(rows, cols) the piece of every cell, -1 where there is none."""
     piece_at = np.full(grid.num_pieces, -1)
     placed = np.flatnonzero(position_of >= 0)
     piece_at[position_of[placed]] = placed
-    cells = piece_at.reshape(grid.shape)
-    return tuple(
+    return piece_at.reshape(grid.shape)
+
+
+def _rift(hypothesis: Hypothesis, position_of: IntArray) -> Rift | None:
+    """The line across which least belongs together, where two pictures would not be noticed."""
+    if hypothesis.apart is None:
+        return None
+    return hypothesis.apart.rift(_cells(hypothesis.grid, position_of))
+
+
+def _seams(
+    best: _Answer, position_of: IntArray, share: float, rift: Rift | None
+) -> tuple[FloatArray, FloatArray]:
+    """Probability of each seam between two pieces; NaN beside an empty cell."""
+    cells = _cells(best.hypothesis.grid, position_of)
+    right, down = (
         np.where((one < 0) | (other < 0), np.nan, share * prob[one, other])
         for one, other, prob in (
             (cells[:, :-1], cells[:, 1:], best.belief.right_prob),
             (cells[:-1], cells[1:], best.belief.down_prob),
         )
-    )  # type: ignore[return-value]
+    )
+    if rift:
+        line = down[rift.before] if rift.between_rows else right[:, rift.before]
+        line *= 1.0 - rift.share
+    return right, down

@@ -27,6 +27,7 @@ from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
 from puzzleflow.solvers.grids import grid_cost, num_empty, possible_grids, up_to_turning
 from puzzleflow.solvers.open_session import Hypothesis
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms, terms_of, weights_for
+from puzzleflow.solvers.rifts import Apart
 from puzzleflow.solvers.seam_prior import prior_of
 
 NUM_SEARCHES = 6  # for the turns of all pieces: with four copies of everything, one often fails
@@ -105,15 +106,19 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     world = World(puzzle.known_grid, puzzle.conditions.is_complete)
     chosen: IntArray = encoded.num_turns * np.arange(N) + turnings  # (K, N) candidates
     relations, priors = encoded.relations(chosen, world)
+    closed = puzzle.conditions.is_complete
+    apart: list[Apart | None] = [None] * len(turnings)
+    if puzzle.known_grid is None:
+        apart = [*Apart.of(encoded.relations(chosen, World(None, closed=False))[0])]
     found = []
     for grid in grids:
         with torch.inference_mode():
             positions = network.positions(relations, grid)
-        closed = puzzle.conditions.is_complete
         all_terms = terms_of(relations, positions, priors, closed=closed)
-        for turns, agreed, terms in zip(turnings, agreement, all_terms, strict=True):
+        cost = grid_cost(grid, puzzle)
+        for turns, agreed, terms, far in zip(turnings, agreement, all_terms, apart, strict=True):
             energy = _energy(terms, grid, weights_for(grid, fitted), puzzle)
-            found.append(Hypothesis(grid, turns, energy, grid_cost(grid, puzzle), agreed))
+            found.append(Hypothesis(grid, turns, energy, cost, agreed, far))
     return found
 
 
