@@ -1,6 +1,7 @@
 """Tests share two cores: numeric libraries get one thread each, and no test a deadline."""
 
 import os
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from hypothesis import settings
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell that started them in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
