@@ -33,7 +33,7 @@ CONFIGS = {
     "related": replace(flow_preset("small-seams"), **{**SIZES, "piece_px": 32, "head": (32,)}),
     "paper": replace(flow_preset("paper"), vit=TINY_VIT, **SIZES),
     "paper-supplement": replace(flow_preset("paper-supplement"), vit=TINY_VIT, **SIZES),
-    "small": replace(flow_preset("small"), **{**SIZES, "piece_px": 32, "head": (32,)}),
+    "compact": replace(flow_preset("compact"), **{**SIZES, "piece_px": 32, "head": (32,)}),
     "tiny": flow_preset("tiny"),
     "direct": replace(flow_preset("tiny"), flow=False, num_layers=0),
 }

@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def ablate(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for runs and report; goes on there.")],
-    preset: Preset = "small",
+    preset: Preset = "compact",
     steps: Annotated[int, typer.Option(help="Training steps of every variant.", min=0)] = 0,
     minutes: Annotated[
         float,
@@ -62,10 +62,6 @@ def ablate(
     vit: Annotated[
         str, typer.Option(help="ViT weights: a hub name, a local folder, or none for random ones.")
     ] = "google/vit-base-patch16-224-in21k",
-    lite0: Annotated[
-        str,
-        typer.Option(help="EfficientNet-Lite0 weights: imagenet, a .pth file, or none."),
-    ] = "imagenet",
     masks: Masks = None,
     rate: Rate = None,
     batch: BatchSize = None,
@@ -116,8 +112,7 @@ def ablate(
     chosen = ablation.chosen_variants(names, config)
     asked = {
         "data": str(data.resolve()), "preset": preset, "steps": steps, "minutes": minutes,
-        "initial": initial, "vit": vit, "lite0": lite0, "masks": drawn, "rate": rate,
-        "batch": batch,
+        "initial": initial, "vit": vit, "masks": drawn, "rate": rate, "batch": batch,
         "grids": grids, "pieces-per-batch": pieces_per_batch, "states": states, "seed": seed,
         "set": sorted(settings or []),
     }  # fmt: skip
@@ -157,7 +152,6 @@ def ablate(
                 states=states,
                 num_workers=workers,
                 vit_weights=vit,
-                lite0_weights=lite0,
                 initial=weights_to_start_from(initial, SeamFlowTraining.bundled),
                 fabric=lambda: fabric_for(accelerator),
             )

@@ -13,7 +13,7 @@ import torch
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_network
-from puzzleflow.models.piece_encoder import LiteEncoder, RGBAProjection, ViTEncoder
+from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow
 
 
@@ -47,7 +47,7 @@ class TorchEngine:
         self.config = network.config
 
     def slice_to_rgb(self) -> None:
-        if isinstance(self.network.encoder, ViTEncoder | LiteEncoder):
+        if isinstance(self.network.encoder, ViTEncoder):
             self.network.encoder.projection = RGBAProjection()
 
     @torch.inference_mode()

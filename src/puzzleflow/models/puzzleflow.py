@@ -14,7 +14,7 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.records import from_json
 from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE
-from puzzleflow.models.piece_encoder import ConvPieceEncoder, LiteEncoder, PieceEncoder, ViTEncoder
+from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
 from puzzleflow.models.piece_tokens import TokenConfig
 from puzzleflow.models.relational import CellEmbedding, cell_coordinates
 
@@ -29,7 +29,7 @@ VIT_SIZES = (
 class FlowConfig:
     """One PuzzleFlow; presets below. Saved beside its weights."""
 
-    encoder: str = "vit"  # "vit", "lite0" or "conv"
+    encoder: str = "vit"  # "vit" or "conv"
     piece_px: int = 128
     dim: int = 768
     num_layers: int = 4
@@ -84,8 +84,8 @@ class FlowConfig:
         return from_json(cls, values)
 
 
-_SMALL = FlowConfig(
-    encoder="lite0", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
+_COMPACT = FlowConfig(
+    encoder="conv", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
     head=(1024,), num_positions=None, activation="gelu", time_scale=1000.0,
 )  # fmt: skip
 PRESETS: dict[str, FlowConfig] = {
@@ -93,12 +93,11 @@ PRESETS: dict[str, FlowConfig] = {
     "paper": FlowConfig(),
     # the supplement's table
     "paper-supplement": FlowConfig(time_dim=768, positions="mlp", head=(512, 256)),
-    # the paper's method in a size that trains on a laptop; one model for every grid
-    "small": _SMALL,
-    # the same with the convolutional trunk of the relational network, to start from its weights
-    "compact": replace(_SMALL, encoder="conv"),
+    # the paper's method in a size that trains on a laptop; one model for every grid. Its trunk
+    # is the convolutional one of the relational network, from whose weights it may start
+    "compact": _COMPACT,
     # beyond the paper: attention is told which pieces seem to touch
-    "small-seams": replace(_SMALL, encoder="conv", relates=True),
+    "small-seams": replace(_COMPACT, relates=True),
     "tiny": FlowConfig(
         encoder="conv", piece_px=32, dim=48, num_layers=2, num_heads=4, feed_forward=96,
         positions="cells", head=(96,), num_positions=None, dropout=0.0, activation="gelu",
@@ -277,20 +276,14 @@ def _seam_weights(num_heads: int) -> nn.Parameter:
 
 
 def build_puzzleflow(config: FlowConfig, pretrained: str | None = None) -> PuzzleFlow:
-    """Compose the model; ``pretrained`` are weights that its encoder starts from.
-
-    Of a ViT a local folder or a hub name; of a lite0 "imagenet" or the published file.
-    """
+    """Compose the model; ``pretrained``: ViT weights to start from, a folder or a hub name."""
     if config.relates and config.encoder != "conv":
         raise InputError("only the convolutional encoder relates pieces")
     encoder: PieceEncoder
     if config.encoder == "conv":
         encoder = ConvPieceEncoder(config.dim, TokenConfig(config.piece_px), config.relates)
-    elif config.encoder == "lite0":
-        encoder = LiteEncoder(config.dim, config.piece_px)
-        encoder.load(pretrained)
     elif config.encoder != "vit":
-        raise UnknownName("piece encoder", config.encoder, ("vit", "lite0", "conv"))
+        raise UnknownName("piece encoder", config.encoder, ("vit", "conv"))
     elif pretrained is not None:
         encoder = ViTEncoder.pretrained(pretrained, config.piece_px)
     else:

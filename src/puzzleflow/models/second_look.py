@@ -60,7 +60,7 @@ class SecondLook(nn.Module):
         self.score = nn.Linear(128, 1)
 
     def forward(self, drawn: Tensor) -> Tensor:
-        seen = self.trunk(filled(drawn))[-1]  # (M, C, S/16, S/16)
+        seen = self.trunk(filled(drawn))  # (M, C, S/16, S/16)
         coarse = F.adaptive_avg_pool2d(F.relu(self.reduce(seen)), CELLS)  # (M, W, 4, 4)
         whole = torch.cat([coarse.flatten(1), seen.mean(dim=(2, 3))], dim=1)
         return self.score(F.relu(self.hidden(whole))).squeeze(1)  # type: ignore[no-any-return]

@@ -113,7 +113,6 @@ class Ablation:
     states: int = 1
     num_workers: int = 0
     vit_weights: str = IMAGENET_VIT
-    lite0_weights: str = "imagenet"
     initial: str | Path | None = None
     fabric: Callable[[], Fabric] | None = None
 
@@ -143,11 +142,7 @@ class Ablation:
 
     def _trainer(self, variant: Variant, settings: LoopSettings, folder: Path) -> Trainer[Any]:
         return trainer_of(
-            FlowTraining(
-                vit=self.vit_weights,
-                lite0=self.lite0_weights,
-                frozen_encoder=variant.frozen_encoder,
-            ),
+            FlowTraining(vit=self.vit_weights, frozen_encoder=variant.frozen_encoder),
             replace(self.config, **variant.changes),
             settings,
             folder,
