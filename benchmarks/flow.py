@@ -24,8 +24,7 @@ from benchmarks.relational import puzzle_of
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.models.flow_path import FlowPath
-from puzzleflow.models.flow_sampler import SamplerConfig, refine
+from puzzleflow.models.flow_path import FlowPath, SamplerConfig, refine
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.puzzleflow import PuzzleFlow, build_puzzleflow, flow_preset
 from puzzleflow.samples import list_samples

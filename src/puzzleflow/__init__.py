@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from puzzleflow.core.cancelling import check_cancelled
     from puzzleflow.core.conditions import Conditions
     from puzzleflow.core.errors import CannotSolve, FormatError, InputError, PuzzleFlowError
-    from puzzleflow.core.failures import Failure
     from puzzleflow.core.fragments import Fragment, FragmentSet
     from puzzleflow.core.grid import Grid
-    from puzzleflow.core.metrics import Scores, official_result, score
+    from puzzleflow.core.metrics import Failure, Scores, official_result, score
     from puzzleflow.core.pose import Pose
     from puzzleflow.core.puzzle import Layout, Puzzle, Solution
     from puzzleflow.evaluation.figures import contact_sheet, puzzle_figure
@@ -55,7 +54,7 @@ _WHERE = {
     "Conditions": "puzzleflow.core.conditions",
     "Energy": "puzzleflow.search.energy",
     "EnergySession": "puzzleflow.solvers.energy_session",
-    "Failure": "puzzleflow.core.failures",
+    "Failure": "puzzleflow.core.metrics",
     "FormatError": "puzzleflow.core.errors",
     "Fragment": "puzzleflow.core.fragments",
     "FragmentSet": "puzzleflow.core.fragments",

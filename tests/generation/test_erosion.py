@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.generation import drawn_erosion
-from puzzleflow.generation.drawn_erosion import GeneratedErosion
 from puzzleflow.generation.erosion import (
     EROSIONS,
     erosion_label,
@@ -20,7 +19,7 @@ from puzzleflow.generation.erosion import (
     fingerprint,
     list_erosions,
 )
-from puzzleflow.generation.straight_erosion import LINEAR_MARGIN
+from puzzleflow.generation.erosion_models import LINEAR_MARGIN, GeneratedErosion
 from puzzleflow.masks import each_mask, read_masks, resize_mask, write_masks
 from puzzleflow.pictures import write_picture
 

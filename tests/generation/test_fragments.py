@@ -12,9 +12,10 @@ from puzzleflow.generation.fragments import (
     draw_masks,
     fragment_generator,
     list_fragment_generators,
+    sample_masks,
+    sample_seed,
 )
 from puzzleflow.generation.masks import fill_holes, is_degenerate, largest_component
-from puzzleflow.generation.sampling import sample_masks, sample_seed
 from puzzleflow.generation.vae_fragments import VAEFragments
 
 SEEDS = [3, 14, 15, 92, 65, 35, 89]

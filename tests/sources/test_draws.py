@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puzzleflow.sources.draws import Draws
-from puzzleflow.sources.ratelimit import RateLimiter
+from puzzleflow.sources.fetch import RateLimiter
 
 POOL = list(range(1000, 1060))
 

@@ -24,9 +24,9 @@ from puzzleflow.training.ablation import (
     weights_of,
 )
 from puzzleflow.training.banks import MaskBank, PictureBank
+from puzzleflow.training.data import StoredBatches, store_puzzles
 from puzzleflow.training.flow import FlowTraining
 from puzzleflow.training.loop import LoopSettings, Trainer
-from puzzleflow.training.stored import StoredBatches, store_puzzles
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
 from puzzleflow.training.trainable import trainer_of
 

@@ -14,6 +14,7 @@ from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import MaskBank, PictureBank
+from puzzleflow.training.data import StoredBatches
 from puzzleflow.training.flow import (
     FlowTraining,
     flow_loss,
@@ -22,7 +23,6 @@ from puzzleflow.training.flow import (
     validate_flow,
 )
 from puzzleflow.training.loop import LoopSettings
-from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
 from puzzleflow.training.trainable import batches_of, trainer_of
 

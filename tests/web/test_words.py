@@ -11,8 +11,8 @@ from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import history
 from puzzleflow.web.app import STATIC
 from puzzleflow.web.confidence import BANDS
-from puzzleflow.web.intake import EROSIONS
 from puzzleflow.web.routes_export import KINDS
+from puzzleflow.web.routes_intake import EROSIONS
 from puzzleflow.web.solving import SolverShelf
 
 TEXTS = {path.stem: json.loads(path.read_text()) for path in (STATIC / "lang").glob("*.json")}

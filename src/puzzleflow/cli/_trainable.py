@@ -92,7 +92,7 @@ def train_network(
     from puzzleflow.parallel import end_with_parent
     from puzzleflow.training import trainable as training
     from puzzleflow.training.data import TrainingData, held_out_batches
-    from puzzleflow.training.progress import drawing_progress, training_progress
+    from puzzleflow.training.log import drawing_progress, training_progress
 
     config = training.preset(network, preset)
     recipe, network = network.recipe(preset), network.under(preset)

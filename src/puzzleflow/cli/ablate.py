@@ -95,10 +95,9 @@ def ablate(
     from puzzleflow.lock import locked
     from puzzleflow.models.puzzleflow import flow_preset
     from puzzleflow.training import ablation
-    from puzzleflow.training.data import TrainingData, held_out_batches
+    from puzzleflow.training.data import TrainingData, held_out_batches, store_puzzles
     from puzzleflow.training.flow import FlowTraining, SeamFlowTraining
-    from puzzleflow.training.progress import drawing_progress
-    from puzzleflow.training.stored import store_puzzles
+    from puzzleflow.training.log import drawing_progress
 
     if (steps > 0) == (minutes > 0):
         raise InputError("give either --steps or --minutes: the budget of every variant")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import sent
+from puzzleflow.cli._options import Cluster, sent
 
 if TYPE_CHECKING:
     from puzzleflow.core.assembly import Assembly
@@ -89,7 +88,7 @@ def assemble(
 def _prepared(
     method: FreeFormSolver, fragments: FragmentSet, folder: Path, workers: int
 ) -> FreeFormSession:
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.solvers.free_form.doubts import doubts
 
     for doubt in doubts(fragments):

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import sent
-from puzzleflow.cli._puzzles import Centre, Protocol
+from puzzleflow.cli._options import Centre, Cluster, Protocol, sent
 
 if TYPE_CHECKING:
     from rich.table import Table

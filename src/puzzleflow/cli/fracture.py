@@ -41,7 +41,7 @@ def fracture(
     Writes one folder a set: a PNG a fragment, and fragments.json with poses and
     neighbours. Killed at any moment, the same command goes on where it was.
     """
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.generation.free_form import FreeForm
     from puzzleflow.generation.free_form_sets import FreeFormRequest, generate_free_form
     from puzzleflow.generation.weathering import Weathering

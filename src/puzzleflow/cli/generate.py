@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import fetched, sent
+from puzzleflow.cli._options import Cluster, fetched, sent
 
 
 def register(app: typer.Typer) -> None:
@@ -57,7 +56,7 @@ def generate(
     """
     from dataclasses import replace
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.conditions import Conditions
     from puzzleflow.core.errors import UnknownName
     from puzzleflow.core.grid import Grid

@@ -36,7 +36,7 @@ def inspect(
     """Tell what it is, how it is stored, and audit it. Exit status 1 if there are faults."""
     from rich.console import Console
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.grid import Grid
     from puzzleflow.formats.audit import inspect_path
 

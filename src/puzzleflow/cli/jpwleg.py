@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.cli._puzzles import Centre, Protocol
+from puzzleflow.cli._options import Centre, Protocol
 
 if TYPE_CHECKING:
     from puzzleflow.evaluation.results import Results
@@ -49,7 +49,7 @@ def jpwleg(
     the table, with published rows marked as other data. Stopped at any moment, the same command
     goes on where it was.
     """
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import InputError
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import fetched, sent
+from puzzleflow.cli._options import Cluster, fetched, sent
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +33,7 @@ def materialise(
     cluster: Cluster = None,
 ) -> None:
     """Render a recipe into official GAP files, pixel for pixel, or extract one with --recipe."""
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import FormatError
     from puzzleflow.generation.dataset import materialise_set, recipe_folders
 

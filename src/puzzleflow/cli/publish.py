@@ -35,7 +35,7 @@ def publish(
     from tempfile import TemporaryDirectory
 
     from puzzleflow.addresses import address_of
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import InputError
     from puzzleflow.formats.open import canonical_split, open_all
     from puzzleflow.formats.publishing import write_tables

@@ -118,7 +118,7 @@ def _solutions(
 
         if not source.conditions.is_closed:
             from puzzleflow.core.puzzle import Layout
-            from puzzleflow.evaluation.predicted_open import read_open_answers
+            from puzzleflow.evaluation.predicted import read_open_answers
 
             found = read_open_answers(predictions, source)
             return [

@@ -113,12 +113,12 @@ def seams(
     """Train the seam scorer of `assemble` on fresh broken pictures."""
     from dataclasses import replace
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.cli._trainable import saying_how_to_go_on
     from puzzleflow.core.errors import InputError
     from puzzleflow.lock import locked
     from puzzleflow.training.banks import split_pictures
-    from puzzleflow.training.progress import training_progress
+    from puzzleflow.training.log import training_progress
     from puzzleflow.training.seam_examples import write_examples
     from puzzleflow.training.seams import KIND, SETTINGS, SeamRun
 

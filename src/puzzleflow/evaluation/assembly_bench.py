@@ -19,9 +19,9 @@ from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.intervals import Estimate, bootstrap_mean
 from puzzleflow.core.rng import child_seed
-from puzzleflow.evaluation.memory import PeakMemory
 from puzzleflow.evaluation.spec import MADE_WITH, SolverSpec
 from puzzleflow.evaluation.tables import markdown_table
+from puzzleflow.evaluation.worker import PeakMemory
 from puzzleflow.files import write_json, write_text, writing
 from puzzleflow.journal import Journal
 from puzzleflow.lock import locked

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import SHOWN, Truth, score_records
+from puzzleflow.evaluation.results import SHOWN, Record, Truth, score_records
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,21 @@
-"""What a solver reached on a set of puzzles, puzzle by puzzle and in all."""
+"""What a solver did with a set of puzzles and reached, puzzle by puzzle and in all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.failures import Failure
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.intervals import Estimate, bootstrap_mean, percent
-from puzzleflow.core.metrics import score
-from puzzleflow.core.open_facts import open_answer
+from puzzleflow.core.metrics import Failure, score
+from puzzleflow.core.open_facts import OpenFacts, open_answer
 from puzzleflow.core.open_metrics import OpenAnswer, OpenScores, OpenTruth, score_open
+from puzzleflow.core.puzzle import Layout
+from puzzleflow.core.records import RARELY
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.evaluation.journal import Record
 from puzzleflow.storage.source import PuzzleSource
 
 SHOWN = {"PA": "perfect", "AA": "absolute", "SRA": "relations"}
@@ -23,6 +23,41 @@ SHOWN = {"PA": "perfect", "AA": "absolute", "SRA": "relations"}
 
 CLASSES = (*(kind.label for kind in Failure), "no answer")
 NO_ANSWER = len(Failure)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one solver did with one puzzle.
+
+    position_of  the layout, or None where the solver refused (``refusal`` says why)
+    seconds      prepare and solve, wall clock, without loading the solver
+    memory_mb    memory the puzzle needed above what the worker held, None if not measured
+    worker_mb    peak resident memory of the worker meanwhile, or None
+    confidence   per piece that it lies right, or None where the solver does not say
+    seams        per seam of the layout that it is one, right seams and then down seams, each
+                 row by row (the order of ``Grid.neighbours``), or None
+    open         grid, turns and pieces aside where the puzzle is not closed, or None
+    """
+
+    index: int
+    puzzle_id: str
+    position_of: tuple[int, ...] | None
+    seconds: float
+    memory_mb: float | None = None
+    worker_mb: float | None = None
+    refusal: str = ""
+    confidence: tuple[float, ...] | None = None
+    seams: tuple[float, ...] | None = None
+    open: OpenFacts | None = field(default=None, metadata=RARELY)
+
+    @property
+    def layout(self) -> Layout | None:
+        """The whole layout, or None where the solver refused."""
+        if self.position_of is None:
+            return None
+        if self.open is None:
+            return Layout(np.array(self.position_of, dtype=np.int64))
+        return self.open.layout(self.position_of)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from uuid import uuid4
 import numpy as np
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Results, Truth, read_truths, score_records
+from puzzleflow.evaluation.results import Record, Results, Truth, read_truths, score_records
 from puzzleflow.evaluation.spec import MADE_WITH, SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
 from puzzleflow.files import writing

@@ -15,6 +15,8 @@ from puzzleflow.core.types import BoolArray
 from puzzleflow.evaluation.charts import COLOURS, coloured, empty_chart, save_chart
 from puzzleflow.files import write_json, write_text
 from puzzleflow.generation.fidelity import (
+    REAL,
+    SYNTHETIC,
     Distance,
     Projection,
     Spread,
@@ -27,7 +29,6 @@ from puzzleflow.generation.fidelity import (
     summarise,
 )
 from puzzleflow.generation.geometry import EDGE_FEATURES, FEATURES, feature_table
-from puzzleflow.generation.published_shapes import REAL, SYNTHETIC
 from puzzleflow.pages import render
 from puzzleflow.pictures import write_picture
 

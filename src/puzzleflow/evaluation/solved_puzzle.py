@@ -24,13 +24,12 @@ from puzzleflow.core.puzzle import Layout, Puzzle, Solution, turned_pieces
 from puzzleflow.core.records import to_json
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import ByteArray, FloatArray, IntArray
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Results, Truth, score_records
+from puzzleflow.evaluation.results import Record, Results, Truth, score_records
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import checked
 from puzzleflow.files import write_json
 from puzzleflow.pictures import write_animation, write_picture
-from puzzleflow.solvers.sight import seen
+from puzzleflow.solvers.base import seen
 from puzzleflow.storage.layout import SavedLayout, write_layout
 
 MAX_FRAMES = 60  # of an animation

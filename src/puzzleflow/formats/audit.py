@@ -21,8 +21,14 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import to_json
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.formats.elsewhere import fetched
-from puzzleflow.formats.open import POSE_FILES, canonical_split, on_grid, open_all, open_source
+from puzzleflow.formats.open import (
+    POSE_FILES,
+    canonical_split,
+    fetched,
+    on_grid,
+    open_all,
+    open_source,
+)
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.fingerprint import find_repeats, fingerprint

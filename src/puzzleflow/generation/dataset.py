@@ -26,6 +26,7 @@ from puzzleflow.generation.card import set_statistics, write_card
 from puzzleflow.generation.erosion import erosion_label
 from puzzleflow.generation.kinds import kinds_of
 from puzzleflow.generation.plan import (
+    SPLIT_NAMES,
     Request,
     picture_order,
     picture_statistics,
@@ -39,7 +40,6 @@ from puzzleflow.generation.recipe import (
     pieces_crc,
 )
 from puzzleflow.generation.recipe_file import read_recipe, write_recipe
-from puzzleflow.generation.splits import SPLIT_NAMES
 from puzzleflow.generation.survey import survey_pictures
 from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, Work, work_folder
 from puzzleflow.parallel import bounded_map

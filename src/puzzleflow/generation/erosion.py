@@ -30,14 +30,14 @@ EROSIONS = Registry(
     what="erosion",
     group="puzzleflow.erosions",
     builtin={
-        "fixed": "puzzleflow.generation.straight_erosion:FixedErosion",
-        "gap": "puzzleflow.generation.drawn_erosion:gap",
-        "linear": "puzzleflow.generation.straight_erosion:LinearErosion",
-        "none": "puzzleflow.generation.straight_erosion:NoErosion",
-        "outline": "puzzleflow.generation.drawn_erosion:outline",
-        "outlines": "puzzleflow.generation.drawn_erosion:OutlineErosion",
-        "vae": "puzzleflow.generation.drawn_erosion:vae",
-        "vae-prior": "puzzleflow.generation.drawn_erosion:vae_prior",
+        "fixed": "puzzleflow.generation.erosion_models:FixedErosion",
+        "gap": "puzzleflow.generation.erosion_models:gap",
+        "linear": "puzzleflow.generation.erosion_models:LinearErosion",
+        "none": "puzzleflow.generation.erosion_models:NoErosion",
+        "outline": "puzzleflow.generation.erosion_models:outline",
+        "outlines": "puzzleflow.generation.erosion_models:OutlineErosion",
+        "vae": "puzzleflow.generation.erosion_models:vae",
+        "vae-prior": "puzzleflow.generation.erosion_models:vae_prior",
     },
 )
 SHRINK = ":shrink="
@@ -67,7 +67,7 @@ def erosion_model(name: str) -> ErosionModel:
     """The erosion model that ``name`` describes."""
     base, shrink = split_shrink(name.strip())
     if shrink:
-        from puzzleflow.generation.shrinking import ShrunkErosion
+        from puzzleflow.generation.erosion_models import ShrunkErosion
 
         percent = shrink.removeprefix(SHRINK)
         shrunk: ErosionModel = checked_call(

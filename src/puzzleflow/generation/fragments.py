@@ -1,16 +1,19 @@
-"""Fragment generators by name: seeds in, finished 128x128 outlines out."""
+"""Fragment generators by name: seeds in, finished 128x128 outlines out, many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from puzzleflow.core.errors import InputError, PuzzleFlowError
+from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.masks import MASK_PX
+from puzzleflow.parallel import bounded_map
 from puzzleflow.registry import Registry
 
 MAX_ATTEMPTS = 100
@@ -19,12 +22,13 @@ FRAGMENTS = Registry(
     what="fragment generator",
     group="puzzleflow.fragments",
     builtin={
-        "gap": "puzzleflow.generation.gap_fragments:GapFragments",
+        "gap": "puzzleflow.generation.outline_fragments:GapFragments",
         "outline": "puzzleflow.generation.outline_fragments:OutlineFragments",
         "vae": "puzzleflow.generation.vae_fragments:VAEFragments",
         "vae-prior": "puzzleflow.generation.vae_fragments:PriorFragments",
     },
 )
+CHUNK = 64
 
 
 class FragmentGenerator(Protocol):
@@ -75,3 +79,39 @@ def draw_masks(
             f"seed {seeds[waiting[0]]} gave {MAX_ATTEMPTS} degenerate masks in a row"
         )
     return masks, rejected
+
+
+def sample_seed(seed: int, index: int) -> int:
+    """The seed of sample number ``index`` below a root ``seed``."""
+    return child_seed(seed, "mask", index)
+
+
+def sample_masks(
+    name: str, count: int, seed: int, *, weights: str | None = None, num_workers: int = 1
+) -> Iterator[tuple[BoolArray, int]]:
+    """``count`` masks in chunks, in order, each with its number of rejected samples.
+
+    The masks depend on the generator and ``seed`` alone, whatever the number
+    of workers.
+    """
+    if count < 1:
+        raise InputError(f"{count} masks: expected at least one")
+    FRAGMENTS.target(name)  # an unknown name is an error before any work
+    tasks = (
+        (name, weights, seed, range(start, min(start + CHUNK, count)))
+        for start in range(0, count, CHUNK)
+    )
+    yield from bounded_map(_sample_chunk, tasks, num_workers=num_workers)
+
+
+def _sample_chunk(task: tuple[str, str | None, int, range]) -> tuple[BoolArray, int]:
+    name, weights, seed, indices = task
+    generator = _generator(name, weights)
+    before = generator.rejected
+    masks = generator.masks([sample_seed(seed, index) for index in indices])
+    return masks, generator.rejected - before
+
+
+@lru_cache(maxsize=2)
+def _generator(name: str, weights: str | None) -> FragmentGenerator:
+    return fragment_generator(name, weights)

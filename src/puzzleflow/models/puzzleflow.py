@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.records import from_json
-from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE
+from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE, TokenConfig
 from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
-from puzzleflow.models.piece_tokens import TokenConfig
 from puzzleflow.models.relational import CellEmbedding, cell_coordinates
 
 MAX_LAYERS = 256

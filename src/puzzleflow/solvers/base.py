@@ -8,6 +8,7 @@ in ``registry.py`` or through the entry-point group ``puzzleflow.solvers``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +16,10 @@ import numpy as np
 from puzzleflow.core.assignment import as_permutation, as_placement, check_pins
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.puzzle import Puzzle, Solution
-from puzzleflow.core.types import BoolArray, IntArray
+from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.pictures import reduced
+
+LARGEST_PX = 192  # no solver looks closer than this
 
 
 @runtime_checkable
@@ -122,3 +126,17 @@ def nearest_allowed(position_of: IntArray, allowed: BoolArray) -> IntArray:
     if not allowed[pieces, nearest].all():
         raise CannotSolve("no layout honours the pinned and forbidden placements together")
     return nearest.astype(np.int64)  # type: ignore[no-any-return]
+
+
+def seen(puzzle: Puzzle) -> Puzzle:
+    """What a solver is shown of ``puzzle``: pieces as it sees them, and no truth."""
+    return replace(puzzle.without_truth(), pieces=for_solver(puzzle.pieces))
+
+
+def for_solver(pieces: ByteArray) -> ByteArray:
+    """(N, h, w, 4) small enough to be compared quickly; alpha is 0 or 255, no colour below it."""
+    small = np.stack([reduced(piece, LARGEST_PX) for piece in pieces])
+    inside = small[..., 3] > 127
+    small[..., 3] = np.where(inside, 255, 0)
+    small[..., :3][~inside] = 0
+    return small

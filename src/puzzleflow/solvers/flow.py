@@ -15,7 +15,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, FloatArray, IntArray
 from puzzleflow.models.checkpoint import solver_weights
 from puzzleflow.models.flow_engine import open_engine
-from puzzleflow.models.flow_sampler import FlowStep, SamplerConfig, refine, vote
+from puzzleflow.models.flow_path import FlowStep, SamplerConfig, refine, vote
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.options import Within
 from puzzleflow.solvers.base import allowed_placements

@@ -31,10 +31,17 @@ from puzzleflow.pictures import SUFFIXES
 from puzzleflow.sources.diversity import write_diversity
 from puzzleflow.sources.draws import Draws
 from puzzleflow.sources.fetch import BrokenBody, Fetcher, FetchSettings, RequestFailed
-from puzzleflow.sources.ledger import KEPT, Entry, Ledger, Outcome
+from puzzleflow.sources.ledger import (
+    KEPT,
+    Entry,
+    Ledger,
+    Outcome,
+    PictureFacts,
+    Row,
+    check_picture,
+    write_metadata,
+)
 from puzzleflow.sources.met import MET_API, MetClient, MetRecord, is_web_address
-from puzzleflow.sources.metadata import Row, write_metadata
-from puzzleflow.sources.verify import PictureFacts, check_picture
 
 
 @dataclass(frozen=True)

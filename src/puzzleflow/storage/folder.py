@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.canvas import UNPLACED
+from puzzleflow.core.canvas import UNPLACED, equal_cells
 from puzzleflow.core.ceiling import ceiling_bytes
-from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, naming
 from puzzleflow.core.grid import Grid

@@ -26,12 +26,11 @@ from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, nam
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import from_json
-from puzzleflow.core.splits import SPLITS, split_named
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import open_regular
 from puzzleflow.pictures import read_picture
 from puzzleflow.storage.arrays import first_bytes
-from puzzleflow.storage.source import PuzzleSource
+from puzzleflow.storage.source import SPLITS, PuzzleSource, split_named
 
 MAGIC = b"PAR1"
 KEY = b"puzzleflow"  # of the metadata

@@ -17,6 +17,12 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
 
+SPLITS = {
+    "train": ("train",),
+    "val": ("val", "valid", "validation"),
+    "test": ("test",),
+}
+
 
 class Source(ABC):
     """M puzzles or fragment sets somewhere on disk, read one at a time.
@@ -128,3 +134,8 @@ class PuzzleSource(Source):
 
     def __iter__(self) -> Iterator[Puzzle]:
         return (self.read(index) for index in range(len(self)))
+
+
+def split_named(name: str) -> str | None:
+    """The split that a name stands for, whichever its spelling; None if it names none."""
+    return next((split for split, names in SPLITS.items() if name.lower() in names), None)

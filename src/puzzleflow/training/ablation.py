@@ -24,8 +24,8 @@ from puzzleflow.models.piece_encoder import IMAGENET_VIT
 from puzzleflow.models.puzzleflow import FlowConfig
 from puzzleflow.training.data import Batches
 from puzzleflow.training.flow import FlowTraining
+from puzzleflow.training.log import training_progress
 from puzzleflow.training.loop import LoopSettings, Trainer
-from puzzleflow.training.progress import training_progress
 from puzzleflow.training.trainable import batches_of, save_trained, trainer_of
 
 FULL = "full"

@@ -18,8 +18,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_weights, restore
-from puzzleflow.models.flow_path import FlowPath
-from puzzleflow.models.flow_sampler import SamplerConfig, refine
+from puzzleflow.models.flow_path import FlowPath, SamplerConfig, refine
 from puzzleflow.models.piece_encoder import IMAGENET_VIT
 from puzzleflow.models.puzzleflow import PRESETS, FlowConfig, PuzzleFlow, build_puzzleflow
 from puzzleflow.options import Within

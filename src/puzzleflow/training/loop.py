@@ -20,9 +20,8 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError, UnknownName
-from puzzleflow.training.interruptions import interruptions
 from puzzleflow.training.log import RunLog
-from puzzleflow.training.processes import agreed, of_all
+from puzzleflow.training.processes import agreed, interruptions, of_all
 from puzzleflow.training.state import (
     STATE,
     MovingAverage,

@@ -28,8 +28,7 @@ from puzzleflow.models.relational import World
 from puzzleflow.parallel import end_with_parent
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.banks import MaskBank, PictureBank
-from puzzleflow.training.objects import laid_on_ground, object_mask
-from puzzleflow.training.wear import recoloured, worn
+from puzzleflow.training.wear import laid_on_ground, object_mask, recoloured, worn
 
 Cut = tuple[ByteArray, IntArray]  # pieces (N, 4, px, px) and the positions where they belong
 

@@ -19,7 +19,6 @@ from puzzleflow.files import write_bytes
 from puzzleflow.web.kept import Kept, kept_before
 from puzzleflow.web.limits import Limits
 from puzzleflow.web.photo import Photo
-from puzzleflow.web.pieces import Piece, plain_names
 from puzzleflow.web.saved import (
     SavedNote,
     SavedPhoto,
@@ -29,7 +28,7 @@ from puzzleflow.web.saved import (
     load_tables,
 )
 from puzzleflow.web.saving import KEPT_ANSWERS, save_history, save_sheet, save_tables
-from puzzleflow.web.stock import Stock
+from puzzleflow.web.stock import Piece, Stock, plain_names
 from puzzleflow.web.workbench import Workbench
 
 JSON = "workbench.json"

@@ -31,8 +31,7 @@ from puzzleflow.solvers.rivals.base import (
     cells,
     pinned_pieces,
 )
-from puzzleflow.solvers.rivals.diffusion import kept, noised, walk_back
-from puzzleflow.solvers.rivals.encoder import Pieces, transformer
+from puzzleflow.solvers.rivals.encoder import Pieces, kept, noised, transformer, walk_back
 
 SHARPNESS = 4.0  # of probabilities, per cell of distance
 TURNS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])  # cosine and sine

@@ -31,8 +31,15 @@ from puzzleflow.solvers.rivals.base import (
     pinned_pieces,
     shuffled_as,
 )
-from puzzleflow.solvers.rivals.diffusion import kept, noised, walk_back
-from puzzleflow.solvers.rivals.encoder import PATCH, Patches, cell_waves, waves
+from puzzleflow.solvers.rivals.encoder import (
+    PATCH,
+    Patches,
+    cell_waves,
+    kept,
+    noised,
+    walk_back,
+    waves,
+)
 
 CODE = 8  # numbers that stand for a cell
 SHARPNESS = 4.0  # of probabilities, per unit of distance
