@@ -15,8 +15,8 @@ from puzzleflow.generation.fragments import (
     sample_masks,
     sample_seed,
 )
+from puzzleflow.generation.generators import VAEFragments
 from puzzleflow.generation.masks import fill_holes, is_degenerate, largest_component
-from puzzleflow.generation.vae_fragments import VAEFragments
 
 SEEDS = [3, 14, 15, 92, 65, 35, 89]
 

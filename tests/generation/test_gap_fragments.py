@@ -11,8 +11,8 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.generation.fidelity import REAL, SYNTHETIC
 from puzzleflow.generation.gap_model import REACH, GapModel, load_gap_model
+from puzzleflow.generation.generators import GapFragments, OutlineFragments
 from puzzleflow.generation.geometry import FEATURES, feature_table
-from puzzleflow.generation.outline_fragments import GapFragments, OutlineFragments
 from puzzleflow.masks import bounding_box
 from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.training.gap_fit import (

@@ -13,13 +13,14 @@ from puzzleflow.generation.masks import fill_holes, largest_component
 from puzzleflow.generation.quick_geometry import (
     edge_features,
     hull_features,
+    is_whole,
+    longest_border,
     quick_perimeter,
     quick_solidity,
     quick_vertices,
     size_features,
     steady_concavities,
 )
-from puzzleflow.generation.tracing import is_whole, longest_border
 
 BOOLS = arrays(bool, (9, 11)).filter(lambda mask: mask.any())
 

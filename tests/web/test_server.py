@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.web.scratch import PREFIX
 from puzzleflow.web.server import address_of, listen, running
+from puzzleflow.web.store import PREFIX
 
 
 def start(tmp_path: Path) -> tuple[subprocess.Popen[str], str]:

@@ -8,41 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from puzzleflow.cli import _training as common
 from puzzleflow.cli._talk import is_quiet, note
-from puzzleflow.cli._training import (
-    Accelerator,
-    BatchSize,
-    Cache,
-    Data,
-    Grids,
-    Initial,
-    Masks,
-    PiecesPerBatch,
-    Preset,
-    Rate,
-    Seed,
-    Set,
-    Threads,
-    Workers,
-    changed,
-    fabric_for,
-    shares,
-    weights_to_start_from,
-)
 
 if TYPE_CHECKING:
     from puzzleflow.training.ablation import Variant
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``ablate`` command."""
-    app.command("ablate")(ablate)
-
-
 def ablate(
-    data: Data,
+    data: common.Data,
     out: Annotated[Path, typer.Option(help="Folder for runs and report; goes on there.")],
-    preset: Preset = "compact",
+    preset: common.Preset = "compact",
     steps: Annotated[int, typer.Option(help="Training steps of every variant.", min=0)] = 0,
     minutes: Annotated[
         float,
@@ -58,15 +34,15 @@ def ablate(
             "full model is always there."
         ),
     ] = "all",
-    initial: Initial = None,
+    initial: common.Initial = None,
     vit: Annotated[
         str, typer.Option(help="ViT weights: a hub name, a local folder, or none for random ones.")
     ] = "google/vit-base-patch16-224-in21k",
-    masks: Masks = None,
-    rate: Rate = None,
-    batch: BatchSize = None,
-    grids: Grids = "3x3",
-    pieces_per_batch: PiecesPerBatch = None,
+    masks: common.Masks = None,
+    rate: common.Rate = None,
+    batch: common.BatchSize = None,
+    grids: common.Grids = "3x3",
+    pieces_per_batch: common.PiecesPerBatch = None,
     states: Annotated[
         int | None,
         typer.Option(
@@ -79,12 +55,12 @@ def ablate(
     ] = None,
     puzzles: Annotated[int, typer.Option(help="Held-out puzzles.", min=1)] = 400,
     split: Annotated[str, typer.Option(help="test or val: where they come from.")] = "test",
-    accelerator: Accelerator = "cpu",
-    threads: Threads = 0,
-    seed: Seed = 0,
-    cache: Cache = None,
-    workers: Workers = 1,
-    settings: Set = None,
+    accelerator: common.Accelerator = "cpu",
+    threads: common.Threads = 0,
+    seed: common.Seed = 0,
+    cache: common.Cache = None,
+    workers: common.Workers = 1,
+    settings: common.Set = None,
 ) -> None:
     """Train the variants of Table 2 alike; stop with Ctrl-C, run again to go on."""
     from dataclasses import replace
@@ -104,7 +80,7 @@ def ablate(
     if split not in ("test", "val"):
         raise UnknownName("split", split, ("test", "val"))
     config, recipe = flow_preset(preset), FlowTraining().recipe(preset)
-    drawn = shares(masks) if masks else dict(recipe.masks)
+    drawn = common.shares(masks) if masks else dict(recipe.masks)
     rate, states = rate or recipe.settings.learning_rate, states or recipe.states
     batch, pieces_per_batch = batch or recipe.batch, pieces_per_batch or recipe.pieces_per_batch
     names = ablation.VARIANTS if variants == "all" else map(str.strip, variants.split(","))
@@ -119,9 +95,9 @@ def ablate(
     due = ablation.due(out, chosen)
     flow = FlowTraining()
     stream = replace(
-        flow.wants(config), grids=shares(grids.split(",")), pieces_per_batch=pieces_per_batch
+        flow.wants(config), grids=common.shares(grids.split(",")), pieces_per_batch=pieces_per_batch
     )
-    loop, stream = changed(
+    loop, stream = common.changed(
         settings, replace(recipe.settings, steps=steps, learning_rate=rate, seed=seed), stream
     )
     source = TrainingData(
@@ -130,7 +106,9 @@ def ablate(
     )  # fmt: skip
     shape = Grid.parse(grid) if grid else source.grids[0]
     held_out = out / "held-out" / f"{split}-{shape}-{puzzles}"
-    fabric_for(accelerator, threads=threads)  # what is not there is said before anything is made
+    common.fabric_for(
+        accelerator, threads=threads
+    )  # what is not there is said before anything is made
     with locked(out):
         if due or not held_out.exists():
             train, other = source.open(drawing_progress(is_quiet()))
@@ -151,8 +129,8 @@ def ablate(
                 states=states,
                 num_workers=workers,
                 vit_weights=vit,
-                initial=weights_to_start_from(initial, SeamFlowTraining.bundled),
-                fabric=lambda: fabric_for(accelerator),
+                initial=common.weights_to_start_from(initial, SeamFlowTraining.bundled),
+                fabric=lambda: common.fabric_for(accelerator),
             )
             facts["steps"] = agreed = agreed or steps or job.steps_within(minutes)
             job = replace(job, settings=replace(loop, steps=agreed))

@@ -21,11 +21,6 @@ LONG_S = 120.0  # work that takes longer is announced
 PAIR_S = 0.08  # of one core, about, for a pair at any angle
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``assemble`` command."""
-    app.command("assemble")(assemble)
-
-
 def assemble(
     path: Annotated[Path, typer.Argument(help="Fragments of any kind that `inspect` knows.")],
     out: Annotated[Path, typer.Option("--out", "-o", callback=sent, help="Folder of the results.")],

@@ -27,11 +27,6 @@ NAMES = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``evaluate`` command."""
-    app.command("evaluate")(evaluate)
-
-
 def evaluate(
     predictions: Annotated[
         Path,

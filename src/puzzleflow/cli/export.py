@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(export)
-
-
 def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     weights: Annotated[

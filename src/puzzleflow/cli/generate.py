@@ -9,11 +9,6 @@ import typer
 from puzzleflow.cli._options import Cluster, fetched, sent
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to ``app``."""
-    app.command("generate")(generate)
-
-
 def generate(
     images: Path = typer.Option(
         ..., callback=fetched, help="Folder of pictures, searched with its subfolders."

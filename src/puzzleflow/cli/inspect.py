@@ -10,11 +10,6 @@ import typer
 from puzzleflow.cli._talk import STDOUT, put_json
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``inspect`` command."""
-    app.command("inspect")(inspect)
-
-
 def inspect(
     path: Annotated[
         Path,

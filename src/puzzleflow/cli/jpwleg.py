@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from puzzleflow.evaluation.results import Results
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``jpwleg`` command."""
-    app.command("jpwleg")(jpwleg)
-
-
 def jpwleg(
     out: Annotated[Path, typer.Option(help="Folder of sets, results and table; goes on there.")],
     images: Annotated[

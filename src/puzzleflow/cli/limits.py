@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from puzzleflow.core.grid import Grid
 
 
-def register(app: typer.Typer) -> None:
-    """Add ``limits``."""
-    app.command("limits")(limits)
-
-
 def limits(
     context: typer.Context,
     out: Path = typer.Option(
@@ -69,7 +64,7 @@ def limits(
     from puzzleflow.evaluation.limits.measure import measure_limits
     from puzzleflow.evaluation.limits.page import write_limits
     from puzzleflow.evaluation.spec import parse_solvers
-    from puzzleflow.generation.kinds import read_kinds
+    from puzzleflow.generation.survey import read_kinds
     from puzzleflow.lock import locked
 
     if merge and kinds is None:

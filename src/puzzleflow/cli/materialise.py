@@ -9,11 +9,6 @@ import typer
 from puzzleflow.cli._options import Cluster, fetched, sent
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to ``app``."""
-    app.command("materialise")(materialise)
-
-
 def materialise(
     recipe: Path = typer.Argument(
         ..., callback=fetched, help="Recipe folder, its splits, or a generated data set."

@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(publish)
-
-
 def publish(
     source: Annotated[
         Path, typer.Argument(help="Puzzles in any format that `inspect` knows, or weights.")

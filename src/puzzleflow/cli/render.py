@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from puzzleflow.storage.source import PuzzleSource
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``render`` command."""
-    app.command("render")(render)
-
-
 def render(
     path: Annotated[Path, typer.Argument(help="Puzzles of any kind that `inspect` knows.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Picture to write.")] = Path(

@@ -80,11 +80,6 @@ class Stage:
         return "puzzleflow " + shlex.join(self.words)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``reproduce`` command."""
-    app.command("reproduce")(reproduce)
-
-
 def reproduce(
     out: Annotated[Path, typer.Option(help="Folder of everything; goes on there.")],
     scale: Annotated[

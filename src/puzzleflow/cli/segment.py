@@ -9,11 +9,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``segment`` command."""
-    app.command("segment")(segment)
-
-
 def segment(
     photo: Annotated[Path, typer.Argument(help="Photograph of fragments on a plain ground.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the fragments.")],

@@ -91,7 +91,7 @@ def fit(
     count: int = typer.Option(2000, "-n", "--count", min=100, help="How many."),
 ) -> None:
     """Fit the generator gap to the paper's table of generated fragments; it needs no masks."""
-    from puzzleflow.generation.outline_fragments import OutlineFragments
+    from puzzleflow.generation.generators import OutlineFragments
     from puzzleflow.lock import locked
     from puzzleflow.training.gap_fit import GapFit, fit_gap_run
 

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 LONG = 2  # so many times as long as wide: longer grids than any network was trained on
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``solve`` command."""
-    app.command("solve")(solve)
-
-
 def solve(
     path: Annotated[Path, typer.Argument(help="Puzzles of any kind that `inspect` knows.")],
     solver: Annotated[

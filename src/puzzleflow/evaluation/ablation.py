@@ -11,9 +11,8 @@ import numpy as np
 
 from puzzleflow.core.intervals import Estimate
 from puzzleflow.evaluation.charts import COLOURS, empty_chart, reach, save_chart
-from puzzleflow.evaluation.comparison import compare, is_clear
 from puzzleflow.evaluation.published import ABLATIONS_PAPER, PUBLISHED_ABLATIONS
-from puzzleflow.evaluation.results import SHOWN, Results
+from puzzleflow.evaluation.results import SHOWN, Results, compare, is_clear
 from puzzleflow.evaluation.tables import interval_text, markdown_table
 from puzzleflow.files import write_json, write_text
 from puzzleflow.pages import render

@@ -18,10 +18,9 @@ import numpy as np
 
 from puzzleflow.core.types import ByteArray
 from puzzleflow.evaluation import tables
-from puzzleflow.evaluation.comparison import compare_all
 from puzzleflow.evaluation.figures import case_sheet, pick_cases
 from puzzleflow.evaluation.published import table_for
-from puzzleflow.evaluation.results import CLASSES, SHOWN, Results
+from puzzleflow.evaluation.results import CLASSES, SHOWN, Results, compare_all
 from puzzleflow.evaluation.runner import Bench
 from puzzleflow.evaluation.tables import Report
 from puzzleflow.files import write_bytes, write_json, write_text

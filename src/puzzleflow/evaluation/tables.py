@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from puzzleflow.core.intervals import Estimate
-from puzzleflow.evaluation.comparison import Comparison, is_clear
 from puzzleflow.evaluation.published import PUBLISHED, Published, published_of
-from puzzleflow.evaluation.results import CLASSES, SHOWN, Results
+from puzzleflow.evaluation.results import CLASSES, SHOWN, Comparison, Results, is_clear
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from puzzleflow.files import read_regular, write_text
 from puzzleflow.formats.open import on_grid, open_all
 from puzzleflow.lock import locked
 from puzzleflow.pages import render
-from puzzleflow.storage.parquet_writer import write_parquet
+from puzzleflow.storage.parquet import write_parquet
 
 CARD = "README.md"
 SHEET = "contact_sheet.png"

@@ -24,7 +24,6 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.card import set_statistics, write_card
 from puzzleflow.generation.erosion import erosion_label
-from puzzleflow.generation.kinds import kinds_of
 from puzzleflow.generation.plan import (
     SPLIT_NAMES,
     Request,
@@ -40,7 +39,7 @@ from puzzleflow.generation.recipe import (
     pieces_crc,
 )
 from puzzleflow.generation.recipe_file import read_recipe, write_recipe
-from puzzleflow.generation.survey import survey_pictures
+from puzzleflow.generation.survey import kinds_of, survey_pictures
 from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, Work, work_folder
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.gap_writer import PUZZLES, GapCodec, write_gap_files

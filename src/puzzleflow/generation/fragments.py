@@ -22,10 +22,10 @@ FRAGMENTS = Registry(
     what="fragment generator",
     group="puzzleflow.fragments",
     builtin={
-        "gap": "puzzleflow.generation.outline_fragments:GapFragments",
-        "outline": "puzzleflow.generation.outline_fragments:OutlineFragments",
-        "vae": "puzzleflow.generation.vae_fragments:VAEFragments",
-        "vae-prior": "puzzleflow.generation.vae_fragments:PriorFragments",
+        "gap": "puzzleflow.generation.generators:GapFragments",
+        "outline": "puzzleflow.generation.generators:OutlineFragments",
+        "vae": "puzzleflow.generation.generators:VAEFragments",
+        "vae-prior": "puzzleflow.generation.generators:PriorFragments",
     },
 )
 CHUNK = 64

@@ -16,8 +16,14 @@ from puzzleflow.core.plane import Window, place
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
-from puzzleflow.generation.fracture import PATTERNS, fracture, largest_part
-from puzzleflow.generation.weathering import Weathering, inner_distance, weathered
+from puzzleflow.generation.fracture import (
+    PATTERNS,
+    Weathering,
+    fracture,
+    inner_distance,
+    largest_part,
+    weathered,
+)
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}
 MIN_AREA_PX = 64  # a fragment with less material is dust, not a fragment

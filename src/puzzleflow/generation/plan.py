@@ -16,12 +16,15 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import IntArray
-from puzzleflow.generation.builder import draw_positions
+from puzzleflow.generation.builder import draw_opening, draw_positions
 from puzzleflow.generation.erosion import erosion_model, fingerprint
-from puzzleflow.generation.kinds import check_foreign_kind, is_stranger
-from puzzleflow.generation.opening import draw_opening
 from puzzleflow.generation.recipe import Recipe, RecipeRow, Stranger
-from puzzleflow.generation.survey import Surveyed, near_duplicate_groups
+from puzzleflow.generation.survey import (
+    Surveyed,
+    check_foreign_kind,
+    is_stranger,
+    near_duplicate_groups,
+)
 from puzzleflow.pictures import list_pictures
 
 SPLIT_NAMES = ("train", "val", "test")

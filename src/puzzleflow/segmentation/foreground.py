@@ -18,8 +18,7 @@ from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.canvas import RIGHT, WRONG
 from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
 from puzzleflow.pictures import resize, to_image
-from puzzleflow.segmentation.flood import flood
-from puzzleflow.segmentation.fragments import Segmentation
+from puzzleflow.segmentation.fragments import Segmentation, flood
 
 LEAST_THRESHOLD = 7.0
 NOISE_FACTOR = 4.0

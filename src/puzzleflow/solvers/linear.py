@@ -24,8 +24,7 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
-from puzzleflow.solvers.components import NONE, Components
-from puzzleflow.solvers.mgc_tree import rival_ratio, seams_by_ratio
+from puzzleflow.solvers.mgc_tree import NONE, Components, rival_ratio, seams_by_ratio
 from puzzleflow.solvers.placer import Fits, Partial, complete
 
 TOLERANCE = 1e-4

@@ -19,7 +19,7 @@ from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.files import atomic_path
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
-from puzzleflow.generation.kinds import picture_table
+from puzzleflow.generation.survey import picture_table
 from puzzleflow.masks import as_grey, each_mask, read_masks, write_masks
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 

@@ -18,7 +18,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.formats.open import FORMATS, LAST, fetched, open_puzzles
-from puzzleflow.generation.kinds import kinds_of
+from puzzleflow.generation.survey import kinds_of
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.storage.gap_writer import write_gap_split

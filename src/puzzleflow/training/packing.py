@@ -18,9 +18,8 @@ from puzzleflow.core.metrics import score
 from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.generation.builder import cut_puzzle
+from puzzleflow.generation.builder import cut_puzzle, opened
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.opening import opened
 from puzzleflow.models.checkpoint import load_network, save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture

@@ -20,8 +20,8 @@ from puzzleflow.core.pose import Pose, angle_between
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import ByteArray
 from puzzleflow.files import atomic_path
+from puzzleflow.generation.fracture import Weathering
 from puzzleflow.generation.free_form import FreeForm, break_picture
-from puzzleflow.generation.weathering import Weathering
 from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.parallel import bounded_map
 from puzzleflow.pictures import read_picture, resize

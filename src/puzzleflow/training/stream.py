@@ -23,7 +23,7 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
-from puzzleflow.generation.kinds import check_foreign_kind
+from puzzleflow.generation.survey import check_foreign_kind
 from puzzleflow.models.relational import World
 from puzzleflow.parallel import end_with_parent
 from puzzleflow.solvers.seam_prior import seam_prior

@@ -21,8 +21,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.web.app import create_app
-from puzzleflow.web.scratch import kept_folder
 from puzzleflow.web.security import EVERYWHERE, LOOPBACK, HostRule
+from puzzleflow.web.store import kept_folder
 
 HEAD_S = 10.0
 SILENCE_S = 30.0  # in the middle of a body

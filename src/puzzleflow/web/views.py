@@ -10,7 +10,7 @@ from puzzleflow.core.conditions import Conditions, fits_well
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.web import answers
-from puzzleflow.web.closing import closed
+from puzzleflow.web.drawing import closed
 from puzzleflow.web.history import Arrangement
 from puzzleflow.web.jobs import Job
 from puzzleflow.web.photo import Photo

@@ -18,9 +18,9 @@ from puzzleflow.solvers.compatibility.costs import SeamCosts
 __all__ = ["COMPATIBILITIES", "SeamCosts", "check_compatibility", "seam_costs"]
 
 COMPATIBILITIES: dict[str, str] = {
-    "alpha": "puzzleflow.solvers.compatibility.alpha:alpha_costs",
-    "border": "puzzleflow.solvers.compatibility.border:border_costs",
-    "mgc": "puzzleflow.solvers.compatibility.mgc:mgc_costs",
+    "alpha": "puzzleflow.solvers.compatibility.measures:alpha_costs",
+    "border": "puzzleflow.solvers.compatibility.measures:border_costs",
+    "mgc": "puzzleflow.solvers.compatibility.measures:mgc_costs",
 }
 
 
