@@ -1,4 +1,4 @@
-"""The fragment generators: the fitted outline model, as real ones or as the paper's, and the VAE."""
+"""The fragment generators: the fitted outline model, as real ones or as the paper's; the VAE."""
 
 from __future__ import annotations
 
