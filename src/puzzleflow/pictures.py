@@ -104,6 +104,13 @@ def _opened(source: str | Path | bytes) -> BinaryIO:
     return stream
 
 
+def encoded(pixels: ByteArray, kind: str, **options: Any) -> bytes:
+    """The content of a picture file of uint8 pixels: "PNG", "JPEG" or "WEBP"."""
+    stream = io.BytesIO()
+    to_image(pixels).save(stream, format=kind, **options)
+    return stream.getvalue()
+
+
 def has_heic() -> bool:
     """Whether HEIC photographs can be read: the package ``pillow-heif`` is installed."""
     return "HEIF" in known_formats()

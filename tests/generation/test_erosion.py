@@ -14,12 +14,13 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.generation import erosion_models
 from puzzleflow.generation.erosion import (
     EROSIONS,
+    LINEAR_MARGIN,
     erosion_label,
     erosion_model,
     fingerprint,
     list_erosions,
 )
-from puzzleflow.generation.erosion_models import LINEAR_MARGIN, GeneratedErosion
+from puzzleflow.generation.erosion_models import GeneratedErosion
 from puzzleflow.masks import each_mask, read_masks, resize_mask, write_masks
 from puzzleflow.pictures import write_picture
 

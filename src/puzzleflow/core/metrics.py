@@ -112,6 +112,11 @@ class Scores:
         """SRA."""
         return self.mean("relations")
 
+    def rounded(self) -> dict[str, float]:
+        """PA, AA and SRA with four digits, as networks note them."""
+        shares = zip(("PA", "AA", "SRA"), METRICS, strict=False)
+        return {name: round(self.mean(metric), 4) for name, metric in shares}
+
     def estimates(
         self, *, seed: int = 0, num_resamples: int = NUM_RESAMPLES, level: float = LEVEL
     ) -> dict[str, Estimate]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -92,32 +93,22 @@ class Bench:
     ) -> Iterator[tuple[SolverSpec, Record]]:
         """Every record, those of earlier runs first; solves what the journals lack.
 
-        A record is in its journal before it is handed out. Killed at any
-        moment, the next run goes on where this one stopped; ``fresh`` starts over, and
-        so does a solver whose code or weights have changed. The folder is held for this
-        process meanwhile.
+        See :func:`resumed`.
         """
         run = uuid4().hex
-        outdated = self.outdated()
-        with ExitStack() as stack:
-            stack.enter_context(locked(self.out))
-            journals, tasks = {}, []
-            for spec in self.specs:
-                journal = self.journal(spec)
-                if fresh or spec.label in outdated:
-                    with writing(journal.path):
-                        journal.path.unlink(missing_ok=True)
-                journals[spec] = stack.enter_context(journal)
-                known = self._by_index(journal.entries)
-                for index in range(self.num_puzzles):
-                    if index in known:
-                        yield spec, known[index]
-                    else:
-                        tasks.append(Task(run, self.source, spec, index, self.seed, self.threads))
-            stack.callback(forget)  # one worker is this process
-            for spec, record in bounded_map(solve_task, tasks, num_workers=num_workers, ahead=2):
-                journals[spec].append(record)
-                yield spec, record
+        try:
+            yield from resumed(
+                self.out,
+                {spec: self.journal(spec) for spec in self.specs},
+                self.num_puzzles,
+                lambda spec, i: Task(run, self.source, spec, i, self.seed, self.threads),
+                solve_task,
+                num_workers=num_workers,
+                fresh=fresh,
+                ahead=2,
+            )
+        finally:
+            forget()  # one worker is this process
 
     def run(self, *, num_workers: int = 1, fresh: bool = False) -> list[Results]:
         """Solve what is left, then score everything."""
@@ -133,6 +124,43 @@ class Bench:
             )
             for spec in self.specs
         ]
+
+
+def resumed(
+    out: Path,
+    journals: Mapping[SolverSpec, Journal[Any]],
+    count: int,
+    task: Callable[[SolverSpec, int], Any],
+    solve: Callable[[Any], tuple[SolverSpec, Any]],
+    *,
+    num_workers: int,
+    fresh: bool,
+    ahead: int,
+) -> Iterator[tuple[SolverSpec, Any]]:
+    """The lines of ``count`` puzzles or sets by every solver, those of earlier runs first.
+
+    What the journals lack is solved. A line is in its journal before it is handed out. Killed at
+    any moment, the next run goes on where this one stopped; ``fresh`` starts over, and so does a
+    solver whose code or weights have changed. The folder is held for this process meanwhile.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(locked(out))
+        tasks = []
+        for spec, journal in journals.items():
+            changed = journal.changes()
+            if fresh or (changed and changed <= MADE_WITH):
+                with writing(journal.path):
+                    journal.path.unlink(missing_ok=True)
+            stack.enter_context(journal)
+            known = {line.index: line for line in journal.entries}
+            for index in range(count):
+                if index in known:
+                    yield spec, known[index]
+                else:
+                    tasks.append(task(spec, index))
+        for spec, line in bounded_map(solve, tasks, num_workers=num_workers, ahead=ahead):
+            journals[spec].append(line)
+            yield spec, line
 
 
 def data_fingerprint(source: PuzzleSource) -> str:

@@ -1,4 +1,4 @@
-"""The erosion models: straight gaps, real or generated outlines, outlines moved inward."""
+"""Erosion along outlines: real ones, those of a fragment generator, and others moved inward."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from scipy import ndimage
 
 from puzzleflow.core.ceiling import check_time
-from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.generation.erosion import SHRINK, ErosionModel
@@ -21,52 +20,9 @@ from puzzleflow.generation.masks import fill_holes, largest_component
 from puzzleflow.masks import each_mask, resize_mask
 from puzzleflow.options import Within
 
-# Deepzzle lays 96 px squares at a pitch of 144 px and moves each by up to 7 px.
-LINEAR_MARGIN = (17 / 144, 31 / 144)
 MOST_REMEMBERED = 8192  # drawn masks of one generator, 2 KB each
 # percent of the side: an outline has met itself by the half
 Shrink = Annotated[float, Within(-50, 50)]
-
-
-class NoErosion:
-    """Whole square pieces."""
-
-    name = "none"
-
-    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
-        return np.ones((len(seeds), height, width), bool)
-
-
-class FixedErosion:
-    """A gap of ``px`` between neighbouring pieces; the seed changes nothing."""
-
-    def __init__(self, px: Annotated[int, Within(0)]) -> None:
-        self.gap_px = px
-        self.name = f"fixed:{self.gap_px}"
-
-    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
-        if self.gap_px >= min(height, width):
-            raise InputError(f"erosion {self.name} leaves nothing of {height}x{width} px pieces")
-        before, after = self.gap_px // 2, self.gap_px - self.gap_px // 2
-        masks = np.zeros((len(seeds), height, width), bool)
-        masks[:, before : height - after, before : width - after] = True
-        return masks
-
-
-class LinearErosion:
-    """Straight gaps whose width is drawn for each of the four sides."""
-
-    name = "linear"
-
-    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
-        masks = np.zeros((len(seeds), height, width), bool)
-        for mask, seed in zip(masks, seeds, strict=True):
-            top, bottom, left, right = child_rng(seed, "linear").uniform(*LINEAR_MARGIN, size=4)
-            mask[
-                round(top * height) : height - round(bottom * height),
-                round(left * width) : width - round(right * width),
-            ] = True
-        return masks
 
 
 class OutlineErosion:

@@ -30,10 +30,9 @@ from puzzleflow.core.errors import (
     FormatError,
     InputError,
     NoWeights,
-    PuzzleFlowError,
     naming,
 )
-from puzzleflow.files import open_regular, write_bytes
+from puzzleflow.files import foreign, open_regular, write_bytes
 from puzzleflow.models.blueprint import check_blueprint, check_tensors
 from puzzleflow.models.device import find_device, placed
 
@@ -222,7 +221,7 @@ def read_torch_file(path: Path) -> Any:
     PyTorch's format since 1.6 is an archive that is not packed; the one before, a bare
     pickle, is read too.
     """
-    try:
+    with foreign(path, "a plain PyTorch checkpoint"):
         with open_regular(path) as stream:
             if zipfile.is_zipfile(stream):
                 stream.seek(0)
@@ -230,11 +229,6 @@ def read_torch_file(path: Path) -> Any:
             else:
                 check_bytes(2 * path.stat().st_size, f"{path}: its tensors")
         return torch.load(path, map_location="cpu", weights_only=True)
-    except PuzzleFlowError:
-        raise
-    except Exception as error:  # PyTorch raises almost anything on damaged files
-        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise FormatError(f"{path}: expected a plain PyTorch checkpoint ({reason})") from error
 
 
 def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:

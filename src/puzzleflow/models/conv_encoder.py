@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction
-from puzzleflow.core.records import from_json
+from puzzleflow.core.records import Saved
 from puzzleflow.models.pixels import standardised
 
 MAX_SIZE = 8192  # of any layer
@@ -23,7 +22,7 @@ TOKENS = 5  # a piece's own token, then its sides right, down, left, up
 
 
 @dataclass(frozen=True)
-class TrunkConfig:
+class TrunkConfig(Saved):
     """Sizes of encoder and side descriptors; saved beside the weights of what is built on them."""
 
     piece_px: int = 64
@@ -44,14 +43,6 @@ class TrunkConfig:
                 f"piece_px: expected a multiple of {stride} from {REACH * stride} to {MAX_PX}, "
                 f"not {self.piece_px}"
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """From JSON, of which a stranger may have written every value."""
-        return from_json(cls, values)
 
 
 class ResidualBlock(nn.Module):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.records import from_json
+from puzzleflow.core.records import Saved
 from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE, TokenConfig
 from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
 from puzzleflow.models.relational import CellEmbedding, cell_coordinates
@@ -25,7 +25,7 @@ VIT_SIZES = (
 
 
 @dataclass(frozen=True)
-class FlowConfig:
+class FlowConfig(Saved):
     """One PuzzleFlow; presets below. Saved beside its weights."""
 
     encoder: str = "vit"  # "vit" or "conv"
@@ -72,15 +72,12 @@ class FlowConfig:
                 f"this model places {self.num_positions} pieces, not the {grid} grid's"
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> FlowConfig:
+    def from_dict(cls, values: dict[str, Any]) -> Self:
         known = {field.name for field in fields(cls)}
         if unknown := set(values) - known:
             raise InputError(f"a flow model has no setting {', '.join(sorted(unknown))[:80]}")
-        return from_json(cls, values)
+        return super().from_dict(values)
 
 
 _COMPACT = FlowConfig(

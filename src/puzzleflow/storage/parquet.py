@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import blake2b
-from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,13 +25,13 @@ import numpy as np
 from puzzleflow.core.assignment import as_permutation, as_placement, as_turns
 from puzzleflow.core.ceiling import check_bytes, check_puzzle
 from puzzleflow.core.conditions import CLOSED, Conditions
-from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, naming
+from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import from_json
 from puzzleflow.core.types import IntArray
-from puzzleflow.files import atomic_path, open_regular
-from puzzleflow.pictures import read_picture, to_image
+from puzzleflow.files import atomic_path, foreign, open_regular
+from puzzleflow.pictures import encoded, read_picture
 from puzzleflow.storage.arrays import first_bytes
 from puzzleflow.storage.source import SPLITS, PuzzleSource, split_named
 
@@ -251,16 +250,12 @@ def _opened(path: Path) -> Iterator[Any]:
         import pyarrow.parquet as parquet
     except ImportError as error:
         raise InputError(f"{path}: Parquet needs pip install 'puzzleflow[hub]'") from error
-    try:
-        with open_regular(path) as stream, parquet.ParquetFile(stream) as file:
-            yield file
-    except PuzzleFlowError:
-        raise
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except Exception as error:  # pyarrow raises almost anything on damaged files
-        reason = " ".join(str(error).split())[:200]
-        raise FormatError(f"{path}: expected a readable Parquet table ({reason})") from error
+    with (
+        foreign(path, "a readable Parquet table"),
+        open_regular(path) as stream,
+        parquet.ParquetFile(stream) as file,
+    ):
+        yield file
 
 
 def _read_group(file: Any, group: int, columns: Sequence[str], path: Path) -> Any:
@@ -314,19 +309,14 @@ def _row(puzzle: Puzzle) -> dict[str, Any]:
     return {
         "puzzle_id": puzzle.puzzle_id,
         "pieces": [
-            {"bytes": _png(piece), "path": f"{i}.png"} for i, piece in enumerate(puzzle.pieces)
+            {"bytes": encoded(piece, "PNG", compress_level=6), "path": f"{i}.png"}
+            for i, piece in enumerate(puzzle.pieces)
         ],
         "position_of": None if truth is None else truth.tolist(),
         "turns": None if turns is None else turns.tolist(),
         "rows": grid.rows,
         "cols": grid.cols,
     }
-
-
-def _png(piece: Any) -> bytes:
-    stream = BytesIO()
-    to_image(piece).save(stream, "PNG", compress_level=6)
-    return stream.getvalue()
 
 
 def _schema(arrow: Any, source: PuzzleSource, rows: range) -> Any:

@@ -151,12 +151,7 @@ def solved(
         for index, puzzle in enumerate(puzzles)
     ]
     truths = [puzzle.truth for puzzle in puzzles if puzzle.truth is not None]
-    scores = score(np.stack(layouts), np.stack(truths), grid)
-    return {
-        "PA": round(scores.perfect_accuracy, 4),
-        "AA": round(scores.absolute_accuracy, 4),
-        "SRA": round(scores.relation_accuracy, 4),
-    }
+    return score(np.stack(layouts), np.stack(truths), grid).rounded()
 
 
 def trained_network(path: str | Path) -> tuple[RelationalNet, dict[str, Any]]:

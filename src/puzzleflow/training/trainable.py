@@ -129,14 +129,10 @@ def layout_figures(
     laid: Mapping[Grid, Sequence[Any]], true: Mapping[Grid, Sequence[Any]]
 ) -> Figures:
     """PA, AA and SRA by grid of layouts (N,) beside the true ones; "score" is the mean AA."""
-    figures: dict[str, Any] = {}
-    for grid, found in laid.items():
-        scores = score(np.stack(found), np.stack(true[grid]), grid)
-        figures[str(grid)] = {
-            "PA": round(scores.perfect_accuracy, 4),
-            "AA": round(scores.absolute_accuracy, 4),
-            "SRA": round(scores.relation_accuracy, 4),
-        }
+    figures: dict[str, Any] = {
+        str(grid): score(np.stack(found), np.stack(true[grid]), grid).rounded()
+        for grid, found in laid.items()
+    }
     mean = sum(f["AA"] for f in figures.values()) / max(1, len(figures))
     return {**figures, "score": round(mean, 5)}
 

@@ -9,7 +9,6 @@ import math
 import tempfile
 import zipfile
 from pathlib import Path, PurePath
-from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -18,7 +17,7 @@ from puzzleflow.core.canvas import crop_to_material
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.open_facts import GridShare, OpenFacts
 from puzzleflow.core.types import ByteArray
-from puzzleflow.pictures import to_image
+from puzzleflow.pictures import encoded, to_image
 from puzzleflow.storage.layout import SavedLayout, write_layout
 from puzzleflow.web.drawing import Drawing, Laid
 from puzzleflow.web.sheet import Sheet
@@ -29,19 +28,14 @@ BY_HAND = "by hand"
 
 def png(pixels: ByteArray, *, quick: bool = False, sheet: Sheet | None = None) -> bytes:
     """PNG of uint8 pixels, with its resolution where the scale is known."""
-    stream = io.BytesIO()
-    options: dict[str, Any] = {}
-    if sheet is not None and sheet.dpi is not None:
-        options["dpi"] = (sheet.dpi, sheet.dpi)
-    to_image(pixels).save(stream, format="PNG", compress_level=1 if quick else 6, **options)
-    return stream.getvalue()
+    dpi = None if sheet is None else sheet.dpi
+    scale = {} if dpi is None else {"dpi": (dpi, dpi)}
+    return encoded(pixels, "PNG", compress_level=1 if quick else 6, **scale)
 
 
 def jpeg(pixels: ByteArray) -> bytes:
     """JPEG of (H, W, 3) uint8 pixels."""
-    stream = io.BytesIO()
-    to_image(pixels).save(stream, format="JPEG", quality=87)
-    return stream.getvalue()
+    return encoded(pixels, "JPEG", quality=87)
 
 
 def saved_layout(workbench: Workbench) -> SavedLayout:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -81,17 +81,8 @@ def fits_here(
     anywhere: bool = True,
 ) -> list[answers.FitInfo]:
     """Where a fragment fits beside those on the table, best first."""
-    return [
-        answers.FitInfo(
-            piece=piece,
-            x=each.pose.x,
-            y=each.pose.y,
-            angle=each.pose.angle,
-            gain=each.gain,
-            beside=list(each.beside),
-        )
-        for each in fits(workbench, piece, anywhere=anywhere)
-    ]
+    found = fits(workbench, piece, anywhere=anywhere)
+    return [_fit(piece, each.pose, each.gain, each.beside) for each in found]
 
 
 @router.get("/partners")
@@ -101,12 +92,13 @@ def partners(
     side: Annotated[str | None, Query(pattern="^(left|right|above|below)$")] = None,
 ) -> list[answers.FitInfo]:
     """What fits at a chosen fragment, or at one of its edges: others where they would lie."""
-    return [
-        answers.FitInfo(
-            piece=other, x=pose.x, y=pose.y, angle=pose.angle, gain=gain, beside=[piece]
-        )
-        for other, pose, gain in ranked_partners(workbench, piece, side)
-    ]
+    found = ranked_partners(workbench, piece, side)
+    return [_fit(other, pose, gain, [piece]) for other, pose, gain in found]
+
+
+def _fit(piece: int, pose: Pose, gain: float, beside: Sequence[int]) -> answers.FitInfo:
+    place = {"x": pose.x, "y": pose.y, "angle": pose.angle}
+    return answers.FitInfo(piece=piece, **place, gain=gain, beside=list(beside))
 
 
 @router.post("/undo")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -116,24 +116,15 @@ def cut(
 @router.get("/about")
 def about(service: InService) -> answers.About:
     """What this server can do and how much it takes."""
-    limits = answers.LimitInfo.model_validate(
-        {name: asdict(service.limits)[name] for name in answers.LimitInfo.model_fields}
-    )
     return answers.About(
         version=version("puzzleflow"),
-        limits=limits,
+        limits=answers.LimitInfo.model_validate(service.limits),
         solvers=service.shelf.names(),
         default_solver=DEFAULT_SOLVER,
         erosions=list(EROSIONS),
-        bands=[
-            answers.BandInfo(least=band.least, label=band.label, colour=band.colour)
-            for band in BANDS
-        ],
+        bands=[answers.BandInfo.model_validate(band) for band in BANDS],
         unknown_colour=UNKNOWN.colour,
-        samples=[
-            answers.SampleInfo(name=s.name, title=s.title, artist=s.artist, date=s.date)
-            for s in list_samples()
-        ],
+        samples=[answers.SampleInfo.model_validate(sample) for sample in list_samples()],
         heic=has_heic(),
         psd=find_spec("psd_tools") is not None,
         keeps=service.keeps,
@@ -162,14 +153,7 @@ def _thumbnail(name: str) -> bytes:
 def recent(service: InService) -> list[answers.Recent]:
     """The workbenches that are kept, the one changed last first."""
     return [
-        answers.Recent(
-            id=name,
-            title=told.title,
-            origin=told.origin,
-            num_pieces=told.num_pieces,
-            solved=told.solved,
-            changed_at=told.changed_at,
-        )
+        answers.Recent(id=name, **told.model_dump(exclude={"num_bytes"}))
         for name, told in service.workbenches.recent()
     ]
 

@@ -94,9 +94,7 @@ def grid_choices(num_pieces: int) -> list[answers.GridChoice]:
 
 def job_of(job: Job) -> answers.JobInfo:
     """A job as the page sees it."""
-    return answers.JobInfo(
-        status=job.status, message=job.message, fraction=job.fraction, changes=job.changes
-    )
+    return answers.JobInfo.model_validate(job)
 
 
 def _size(grid: Grid) -> GridSize:

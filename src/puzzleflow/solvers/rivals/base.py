@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution
-from puzzleflow.core.records import from_json
+from puzzleflow.core.records import Saved
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_network, solver_weights
 from puzzleflow.models.pixels import to_tensor
@@ -34,7 +34,7 @@ NEVER = 1e9  # the cost of a placement that is not allowed
 
 
 @dataclass(frozen=True)
-class RivalConfig:
+class RivalConfig(Saved):
     """Sizes that most rivals have; the defaults are the small preset, equal for all of them.
 
     piece_px        side of a piece as the network sees it
@@ -63,14 +63,6 @@ class RivalConfig:
             raise InputError(f"piece_px: expected a multiple of 16, not {self.piece_px}")
         for grid in self.grids:
             Grid.parse(grid)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """From JSON, of which a stranger may have written every value."""
-        return from_json(cls, values)
 
     @property
     def channels(self) -> int:
@@ -129,6 +121,9 @@ class RivalSolver:
 
     name: ClassVar[str]
     rival: ClassVar[type[Rival]]
+
+    def __init_subclass__(cls, name: str, rival: type[Rival] | None = None) -> None:
+        cls.name, cls.rival = name, rival or cls.rival
 
     def __init__(self, weights: str | Path | None = None) -> None:
         bundled = f"rivals/{self.name}.safetensors"

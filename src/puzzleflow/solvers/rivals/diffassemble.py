@@ -192,14 +192,9 @@ def plane(grid: Grid) -> Tensor:
     return (2 * cells(grid) + 1) / size - 1
 
 
-class DiffAssembleSolver(RivalSolver):
+class DiffAssembleSolver(RivalSolver, name="diffassemble", rival=DiffAssemble):
     """DiffAssemble."""
 
-    name = "diffassemble"
-    rival = DiffAssemble
 
-
-class DiffAssemblePlusSolver(DiffAssembleSolver):
+class DiffAssemblePlusSolver(DiffAssembleSolver, name="diffassemble+"):
     """DiffAssemble with alpha and the Hungarian method."""
-
-    name = "diffassemble+"

@@ -157,14 +157,9 @@ def cell_codes(grid: Grid) -> Tensor:
     return cell_waves(cells(grid), CODE)
 
 
-class JpdvtSolver(RivalSolver):
+class JpdvtSolver(RivalSolver, name="jpdvt", rival=Jpdvt):
     """JPDVT."""
 
-    name = "jpdvt"
-    rival = Jpdvt
 
-
-class JpdvtPlusSolver(JpdvtSolver):
+class JpdvtPlusSolver(JpdvtSolver, name="jpdvt+"):
     """JPDVT with a permutation a puzzle, no order of pieces, alpha and the Hungarian method."""
-
-    name = "jpdvt+"

@@ -167,8 +167,5 @@ def mutate(children: IntArray, rng: np.random.Generator) -> None:
     children[chosen, one], children[chosen, two] = children[chosen, two], children[chosen, one]
 
 
-class PdnGaSolver(RivalSolver):
+class PdnGaSolver(RivalSolver, name="pdn-ga", rival=PdnGa):
     """PDN-GA."""
-
-    name = "pdn-ga"
-    rival = PdnGa

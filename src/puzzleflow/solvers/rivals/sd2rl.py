@@ -216,8 +216,5 @@ def _score(seams: Tensor, piece_at: Tensor, grid: Grid) -> Tensor:
     return total
 
 
-class Sd2rlSolver(RivalSolver):
+class Sd2rlSolver(RivalSolver, name="sd2rl", rival=Sd2rl):
     """SD²RL."""
-
-    name = "sd2rl"
-    rival = Sd2rl
