@@ -138,8 +138,7 @@ def _write(
 ) -> None:
     from puzzleflow.core.arrangement import arrange
     from puzzleflow.core.plane import draw, window_around
-    from puzzleflow.evaluation.assemblies import ANSWER
-    from puzzleflow.evaluation.suggestions import suggestions_page
+    from puzzleflow.evaluation.assemblies import ANSWER, suggestions_page
     from puzzleflow.files import write_text
     from puzzleflow.pictures import write_picture
     from puzzleflow.storage.free_form.answer import write_assembly

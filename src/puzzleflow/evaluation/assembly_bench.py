@@ -18,6 +18,7 @@ from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.intervals import Estimate, bootstrap_mean
 from puzzleflow.core.rng import child_seed
+from puzzleflow.evaluation.calibration import bin_of
 from puzzleflow.evaluation.runner import resumed
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.tables import markdown_table
@@ -31,7 +32,6 @@ from puzzleflow.storage.free_form.source import FragmentSource
 SHOWN = ("neighbour_f1", "joined_f1", "q_pos", "right", "all_right", "foreign_f1", "recall_1",
          "recall_20", "ece")  # fmt: skip
 RECALLS = (1, 20)
-BINS = 10
 
 
 @dataclass(frozen=True)
@@ -194,10 +194,8 @@ def calibration_error(sure: Sequence[float], right: Sequence[int]) -> float:
     """Expected calibration error over ten bins; NaN without any fragment."""
     if not sure:
         return float("nan")
-    values, hits = np.array(sure), np.array(right, dtype=np.float64)
-    bins = np.minimum((values * BINS).astype(int), BINS - 1)
-    away = [abs((hits - values)[bins == b].sum()) for b in range(BINS)]
-    return float(sum(away) / len(values))
+    away = np.bincount(bin_of(np.array(sure)), np.array(right) - np.array(sure))
+    return float(np.abs(away).sum() / len(sure))
 
 
 def estimates(records: Sequence[SetRecord], *, seed: int = 0) -> dict[str, Estimate]:

@@ -200,7 +200,12 @@ def result_record(scores: Scores, *, seed: int = 0) -> dict[str, Any]:
         "per_sample_piece_acc": scores.per_puzzle("absolute"),
         "per_sample_perfect": scores.is_perfect,
     }
-    result["puzzleflow"] = {
+    result["puzzleflow"] = _percentages(scores, seed)
+    return result
+
+
+def _percentages(scores: Scores | OpenScores, seed: int) -> dict[str, Any]:
+    return {
         "metrics": {
             metric: {
                 "percent": 100 * estimate.value,
@@ -210,7 +215,6 @@ def result_record(scores: Scores, *, seed: int = 0) -> dict[str, Any]:
         },
         "failures": scores.failure_counts(),
     }
-    return result
 
 
 def matched(saved: SavedLayout, puzzle: Puzzle) -> SavedLayout:
@@ -279,12 +283,5 @@ def open_record(scores: OpenScores, *, seed: int = 0) -> dict[str, Any]:
     return {
         "num_puzzles": len(scores),
         "conditions": str(scores.conditions),
-        "metrics": {
-            metric: {
-                "percent": 100 * estimate.value,
-                "interval_95": [100 * estimate.low, 100 * estimate.high],
-            }
-            for metric, estimate in scores.estimates(seed=seed).items()
-        },
-        "failures": scores.failure_counts(),
+        **_percentages(scores, seed),
     }

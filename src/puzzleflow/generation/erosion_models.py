@@ -15,8 +15,12 @@ from puzzleflow.core.ceiling import check_time
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.generation.erosion import SHRINK, ErosionModel
-from puzzleflow.generation.fragments import FragmentGenerator, fragment_generator
-from puzzleflow.generation.masks import fill_holes, largest_component
+from puzzleflow.generation.fragments import (
+    FragmentGenerator,
+    fill_holes,
+    fragment_generator,
+    largest_component,
+)
 from puzzleflow.masks import each_mask, resize_mask
 from puzzleflow.options import Within
 

@@ -11,9 +11,8 @@ import torch
 
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, FloatArray
-from puzzleflow.generation.fragments import draw_masks
+from puzzleflow.generation.fragments import draw_masks, finish, is_degenerate
 from puzzleflow.generation.gap_model import load_gap_model
-from puzzleflow.generation.masks import finish, is_degenerate
 from puzzleflow.generation.outline_model import load_outline_model
 from puzzleflow.generation.outlines import mask_of
 from puzzleflow.models.checkpoint import bundled_weights

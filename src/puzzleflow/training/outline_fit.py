@@ -24,8 +24,8 @@ from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray
 from puzzleflow.files import write_json
 from puzzleflow.generation.fidelity import compare
+from puzzleflow.generation.fragments import is_degenerate
 from puzzleflow.generation.geometry import FEATURES, feature_table
-from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import (
     BANDS,
     ENVELOPE,

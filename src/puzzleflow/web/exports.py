@@ -20,7 +20,7 @@ from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import encoded, to_image
 from puzzleflow.storage.layout import SavedLayout, write_layout
 from puzzleflow.web.drawing import Drawing, Laid
-from puzzleflow.web.sheet import Sheet
+from puzzleflow.web.stock import Sheet
 from puzzleflow.web.workbench import Workbench
 
 BY_HAND = "by hand"

@@ -13,10 +13,10 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.pictures import reduced
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import answers, schemas
-from puzzleflow.web.errors import NotFound
 from puzzleflow.web.exports import jpeg, png
 from puzzleflow.web.finding import drawn_area, photo_of, start_finding
 from puzzleflow.web.history import History
+from puzzleflow.web.limits import NotFound
 from puzzleflow.web.service import PROBLEMS, InService, OnWorkbench
 from puzzleflow.web.solve_job import Asked, start_solve
 from puzzleflow.web.stock import Stocks

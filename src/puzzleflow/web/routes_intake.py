@@ -22,10 +22,9 @@ from puzzleflow.samples import find_sample, list_samples, load_sample
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import answers, schemas
 from puzzleflow.web.archive import unpack
-from puzzleflow.web.errors import NotFound, TooMuch
 from puzzleflow.web.exports import jpeg
 from puzzleflow.web.finding import start_finding
-from puzzleflow.web.limits import Limits
+from puzzleflow.web.limits import Limits, NotFound, TooMuch
 from puzzleflow.web.photo import Photo
 from puzzleflow.web.report import BANDS, UNKNOWN
 from puzzleflow.web.service import PROBLEMS, InService, Service

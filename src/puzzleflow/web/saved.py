@@ -21,7 +21,7 @@ from puzzleflow.web.history import (
     GridGuess,
     History,
 )
-from puzzleflow.web.sheet import MAX_PX_PER_MM, Sheet
+from puzzleflow.web.stock import MAX_PX_PER_MM, Sheet
 
 SCHEMA: Final = "puzzleflow/workbench"
 VERSION: Final = 2

@@ -1,4 +1,4 @@
-"""Pieces, how they are turned, what is noted of them, and what was done: undo brings it back."""
+"""Pieces at hand, what is noted of them and of the whole, and what was done before the board."""
 
 from __future__ import annotations
 
@@ -15,7 +15,30 @@ from puzzleflow.web.history import History, Line
 from puzzleflow.web.kept import Kept
 from puzzleflow.web.photo import Photo
 
+MM_PER_INCH = 25.4
+MAX_PX_PER_MM = 10_000.0
 MAX_STOCKS = 20
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Facts about the whole.
+
+    date       as the person wrote it
+    px_per_mm  pixels of the pieces, where somebody measured a ruler
+    remarks    (what, a number): said once, for example how much was cropped
+    """
+
+    title: str
+    author: str = ""
+    date: str = ""
+    px_per_mm: float | None = None
+    remarks: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def dpi(self) -> float | None:
+        """Pixels an inch."""
+        return None if self.px_per_mm is None else self.px_per_mm * MM_PER_INCH
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from puzzleflow.core.errors import OutputError, PuzzleFlowError
 from puzzleflow.lock import LOCK, fcntl, locked
-from puzzleflow.web.errors import NotFound, TooMuch
 from puzzleflow.web.jobs import JobRunner
-from puzzleflow.web.limits import MB, Limits
+from puzzleflow.web.limits import MB, Limits, NotFound, TooMuch
 from puzzleflow.web.stocks_file import JSON, Summary, read_folder, read_summary, write_folder
 from puzzleflow.web.workbench import Workbench
 

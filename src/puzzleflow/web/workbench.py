@@ -18,15 +18,13 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.pictures import reduced
 from puzzleflow.solvers.base import for_solver
-from puzzleflow.web.errors import Conflict, NotFound, TooMuch
 from puzzleflow.web.history import Arrangement, History
 from puzzleflow.web.jobs import Job, JobRunner
 from puzzleflow.web.kept import Kept, keep
-from puzzleflow.web.limits import Limits
+from puzzleflow.web.limits import Conflict, Limits, NotFound, TooMuch
 from puzzleflow.web.photo import Box, Photo, Report
-from puzzleflow.web.sheet import Sheet
 from puzzleflow.web.solving import Sessions
-from puzzleflow.web.stock import Piece, Stock, Stocks, plain_names
+from puzzleflow.web.stock import Piece, Sheet, Stock, Stocks, plain_names
 
 Cut = tuple[str, ByteArray]
 OUTLINE_PX = 160
