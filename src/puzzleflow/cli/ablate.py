@@ -65,7 +65,7 @@ def ablate(
     """Train the variants of Table 2 alike; stop with Ctrl-C, run again to go on."""
     from dataclasses import replace
 
-    from puzzleflow.core.errors import InputError, UnknownName
+    from puzzleflow.core.errors import InputError, check_known
     from puzzleflow.core.grid import Grid
     from puzzleflow.files import write_json
     from puzzleflow.lock import locked
@@ -77,8 +77,7 @@ def ablate(
 
     if (steps > 0) == (minutes > 0):
         raise InputError("give either --steps or --minutes: the budget of every variant")
-    if split not in ("test", "val"):
-        raise UnknownName("split", split, ("test", "val"))
+    check_known("split", split, ("test", "val"))
     config, recipe = flow_preset(preset), FlowTraining().recipe(preset)
     drawn = common.shares(masks) if masks else dict(recipe.masks)
     rate, states = rate or recipe.settings.learning_rate, states or recipe.states

@@ -60,14 +60,13 @@ def generate(
 
     from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.conditions import Conditions
-    from puzzleflow.core.errors import UnknownName
+    from puzzleflow.core.errors import check_known
     from puzzleflow.core.grid import Grid
     from puzzleflow.generation.dataset import generate_set
     from puzzleflow.generation.erosion import erosion_model
     from puzzleflow.generation.plan import PRESETS
 
-    if preset not in PRESETS:
-        raise UnknownName("preset", preset, PRESETS)
+    check_known("preset", preset, PRESETS)
     request = PRESETS[preset]
     if grid is not None:
         shape = Grid.parse(grid)

@@ -46,9 +46,9 @@ def jpwleg(
     """
     from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import InputError
-    from puzzleflow.evaluation.published import write_validation
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers
+    from puzzleflow.evaluation.tables import write_validation
     from puzzleflow.formats.open import open_puzzles
     from puzzleflow.generation.jpwleg_sets import SETS, write_sets
     from puzzleflow.lock import locked

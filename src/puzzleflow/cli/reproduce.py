@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 
 if TYPE_CHECKING:
     from puzzleflow.evaluation.reproduction import Section
@@ -104,8 +104,7 @@ def reproduce(
     from puzzleflow.files import read_json, write_json
     from puzzleflow.lock import locked
 
-    if scale not in SCALES:
-        raise UnknownName("scale", scale, SCALES)
+    check_known("scale", scale, SCALES)
     stages = planned(out, SCALES[scale], images, masks, workers)
     with locked(out):
         record = out / RECORD

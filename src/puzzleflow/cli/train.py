@@ -79,11 +79,10 @@ def held_out(
     split: Annotated[str, typer.Option(help="test or val.")] = "test",
 ) -> None:
     """Link the pictures that training never saw, so that puzzles can be cut from them."""
-    from puzzleflow.core.errors import InputError, OutputError, UnknownName
+    from puzzleflow.core.errors import InputError, OutputError, check_known
     from puzzleflow.training.banks import SPLITS, split_pictures
 
-    if split not in SPLITS:
-        raise UnknownName("split", split, SPLITS)
+    check_known("split", split, SPLITS)
     pictures = split_pictures(data, split)
     if not pictures:
         raise InputError(f"{data}: no pictures of split {split!r}")

@@ -40,10 +40,6 @@ PIECES_AT_ONCE = 100  # encoded in one batch; more gain nothing on a processor
 Progress = Callable[[str, int, int], None]  # stage, done, total
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    return
-
-
 @dataclass(frozen=True, eq=False)
 class SolvedSet:
     """Which puzzles, which solver, which seed, and the folder of the results.
@@ -94,7 +90,11 @@ class SolvedSet:
         return changes if changes <= MADE_WITH else set()
 
     def run(
-        self, *, num_workers: int = 1, fresh: bool = False, on_progress: Progress = _silent
+        self,
+        *,
+        num_workers: int = 1,
+        fresh: bool = False,
+        on_progress: Progress = lambda stage, done, total: None,
     ) -> list[Solved]:
         """Solve what is left and write ``solutions.jsonl`` and ``predictions.npz``.
 

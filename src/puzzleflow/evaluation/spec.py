@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from puzzleflow.core.errors import InputError, NoWeights, UnknownName
+from puzzleflow.core.errors import InputError, NoWeights, check_known
 from puzzleflow.options import options_of
 from puzzleflow.registry import parse_call
 from puzzleflow.solvers.base import Solver
@@ -153,8 +153,7 @@ def group_members(name: str) -> list[str]:
 
     A row ``NAME+`` of ``@all`` follows its ``NAME``; solvers of no table come last.
     """
-    if name not in GROUPS:
-        raise UnknownName("group of solvers", name, GROUPS)
+    check_known("group of solvers", name, GROUPS)
     members = list(dict.fromkeys(GROUPS[name]))
     if name == "@all":
         known = list_solvers()

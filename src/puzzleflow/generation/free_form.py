@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.plane import Window, place
 from puzzleflow.core.pose import Pose
@@ -56,10 +56,8 @@ class FreeForm:
         low, high = self.fragments
         if not 2 <= low <= high <= 1000:
             raise InputError(f"a picture breaks into 2 to 1000 fragments, not {low} to {high}")
-        if self.pattern not in (*PATTERNS, "any"):
-            raise UnknownName("fracture pattern", self.pattern, (*PATTERNS, "any"))
-        if self.rotation not in ROTATIONS:
-            raise UnknownName("rotation", self.rotation, ROTATIONS)
+        check_known("fracture pattern", self.pattern, (*PATTERNS, "any"))
+        check_known("rotation", self.rotation, ROTATIONS)
         if not (0 <= self.light < 1 and 0 <= self.missing < 1 and 0 <= self.foreign < 1):
             raise InputError("light, missing and foreign are shares in [0, 1)")
 
@@ -120,8 +118,7 @@ def turn_fragments(fragments: FragmentSet, seed: int, rotation: str = "free") ->
 
     For sets whose files show every fragment upright.
     """
-    if rotation not in ROTATIONS:
-        raise UnknownName("rotation", rotation, ROTATIONS)
+    check_known("rotation", rotation, ROTATIONS)
     turned, poses = [], []
     for index, (fragment, pose) in enumerate(
         zip(fragments.fragments, fragments.poses, strict=True)

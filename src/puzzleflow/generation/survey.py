@@ -15,7 +15,7 @@ from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, UnknownName
+from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, check_known
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.files import read_regular, read_table
 from puzzleflow.journal import Journal
@@ -191,9 +191,7 @@ def _survey_block(folder: Path, pictures: Sequence[str]) -> list[Surveyed]:
 
 def check_foreign_kind(name: str) -> str:
     """``name`` itself, or an error that lists the known names."""
-    if name not in FOREIGN_KINDS:
-        raise UnknownName("kind of strangers", name, FOREIGN_KINDS)
-    return name
+    return check_known("kind of strangers", name, FOREIGN_KINDS)
 
 
 def is_stranger(own: str, other: str, foreign_kind: str) -> bool:

@@ -25,13 +25,7 @@ from torch import Tensor, nn
 
 from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.ceiling import check_bytes, check_time, reading
-from puzzleflow.core.errors import (
-    CannotSolve,
-    FormatError,
-    InputError,
-    NoWeights,
-    naming,
-)
+from puzzleflow.core.errors import CannotSolve, FormatError, InputError, NoWeights, naming
 from puzzleflow.files import foreign, open_regular, write_bytes
 from puzzleflow.models.blueprint import check_blueprint, check_tensors
 from puzzleflow.models.device import find_device, placed

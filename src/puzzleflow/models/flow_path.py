@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
 from puzzleflow.core.cancelling import check_cancelled
-from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.errors import check_known
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 
 SCHEDULES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -48,8 +48,7 @@ class FlowPath:
     schedule: str = "linear"
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise UnknownName("flow schedule", self.schedule, SCHEDULES)
+        check_known("flow schedule", self.schedule, SCHEDULES)
 
     def alpha(self, t: Tensor) -> Tensor:
         """Probability that a piece already lies at its target."""
@@ -86,10 +85,8 @@ class SamplerConfig:
     clock: str = "paper"
 
     def __post_init__(self) -> None:
-        if self.assign not in ASSIGNMENTS:
-            raise UnknownName("assignment", self.assign, ASSIGNMENTS)
-        if self.clock not in CLOCKS:
-            raise UnknownName("clock", self.clock, CLOCKS)
+        check_known("assignment", self.assign, ASSIGNMENTS)
+        check_known("clock", self.clock, CLOCKS)
 
     def time(self, step: int) -> float:
         """t at step 1 … S."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, UnknownName, check_known
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.records import Saved
 from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE, TokenConfig
@@ -60,8 +60,7 @@ class FlowConfig(Saved):
                 raise InputError(f"{name}: no trained model has this size, {size}")
         if unknown := set(self.vit or {}) - set(VIT_SIZES):
             raise InputError(f"vit: unknown {', '.join(sorted(unknown))[:80]}")
-        if self.activation not in ("relu", "gelu"):
-            raise UnknownName("activation", self.activation, ("relu", "gelu"))
+        check_known("activation", self.activation, ("relu", "gelu"))
         if not (0 <= self.dropout < 1 and 0 < self.time_scale <= 1e6):
             raise InputError("dropout lies from 0 to below 1, time_scale above 0 up to a million")
 
@@ -104,9 +103,7 @@ PRESETS: dict[str, FlowConfig] = {
 
 def flow_preset(name: str) -> FlowConfig:
     """A named configuration."""
-    if name not in PRESETS:
-        raise UnknownName("preset", name, PRESETS)
-    return PRESETS[name]
+    return PRESETS[check_known("preset", name, PRESETS)]
 
 
 class TimeEmbedding(nn.Module):
@@ -131,8 +128,7 @@ class PositionEmbedding(nn.Module):
 
     def __init__(self, kind: str, dim: int, num_positions: int | None) -> None:
         super().__init__()
-        if kind not in ("table", "mlp", "cells"):
-            raise UnknownName("position embedding", kind, ("table", "mlp", "cells"))
+        check_known("position embedding", kind, ("table", "mlp", "cells"))
         if kind == "table" and num_positions is None:
             raise InputError("a position table needs a fixed number of positions")
         self.kind = kind

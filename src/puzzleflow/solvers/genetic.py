@@ -18,7 +18,7 @@ from typing import Annotated
 import numpy as np
 
 from puzzleflow.core.cancelling import check_cancelled, stop_flag
-from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.errors import check_known
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
@@ -65,8 +65,7 @@ class GeneticSolver:
 
     def __post_init__(self) -> None:
         check_compatibility(self.compatibility)
-        if self.crossover not in CROSSOVERS:
-            raise UnknownName("crossover", self.crossover, CROSSOVERS)
+        check_known("crossover", self.crossover, CROSSOVERS)
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import rankdata
 
 from puzzleflow.core.assignment import invert
-from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.errors import check_known
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
@@ -77,8 +77,7 @@ class RgLnsSolver:
         beam_width: Annotated[int, Within(1)] = 4,
         device: str = "cpu",
     ) -> None:
-        if start not in STARTS:
-            raise UnknownName("start", start, STARTS)
+        check_known("start", start, STARTS)
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
         self.network, _ = load_network(
             self.weights,

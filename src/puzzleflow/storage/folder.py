@@ -26,12 +26,7 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.files import atomic_folder, plain_text
 from puzzleflow.pictures import SUFFIXES, natural_key, read_picture, write_picture
-from puzzleflow.storage.layout import (
-    SavedLayout,
-    default_names,
-    read_layout,
-    write_layout,
-)
+from puzzleflow.storage.layout import SavedLayout, default_names, read_layout, write_layout
 from puzzleflow.storage.source import PuzzleSource
 
 LAYOUT = "layout.json"

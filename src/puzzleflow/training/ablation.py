@@ -17,7 +17,7 @@ from typing import Any
 
 from lightning_fabric import Fabric
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.files import read_json
 from puzzleflow.models.checkpoint import load_weights
 from puzzleflow.models.piece_encoder import IMAGENET_VIT
@@ -84,8 +84,7 @@ def chosen_variants(names: Iterable[str], config: FlowConfig) -> dict[str, Varia
     """
     names = list(names)
     for name in names:
-        if name not in VARIANTS:
-            raise UnknownName("variant", name, VARIANTS)
+        check_known("variant", name, VARIANTS)
     full = replace(VARIANTS[FULL], label=f"Full model (L = {config.num_layers}, 20 steps)")
     return {
         name: full if name == FULL else variant

@@ -23,13 +23,7 @@ from puzzleflow.models.pixels import to_tensor
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.storage.source import SPLITS, PuzzleSource
-from puzzleflow.training.banks import (
-    MaskBank,
-    PictureBank,
-    Report,
-    check_masks,
-    split_pictures,
-)
+from puzzleflow.training.banks import MaskBank, PictureBank, Report, check_masks, split_pictures
 from puzzleflow.training.stream import Batch, NumberedBatches, PuzzleStream, StreamConfig, straight
 
 HELD_OUT_SEED = 7

@@ -19,7 +19,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.training.log import RunLog
 from puzzleflow.training.processes import agreed, interruptions, of_all
 from puzzleflow.training.state import (
@@ -67,8 +67,7 @@ class LoopSettings:
 
     def rate_at(self, step: int) -> float:
         """The learning rate of a step."""
-        if self.schedule not in SCHEDULES:
-            raise UnknownName("schedule", self.schedule, SCHEDULES)
+        check_known("schedule", self.schedule, SCHEDULES)
         return self.learning_rate * SCHEDULES[self.schedule](self, step)
 
     def momentum_at(self, step: int) -> float:

@@ -18,7 +18,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.models.checkpoint import load_weights, restore, save_weights
@@ -120,9 +120,7 @@ class Trainable(ABC):
 def preset(trainable: Trainable, name: str | None) -> Any:
     """A named configuration, by default the first."""
     name = name or next(iter(trainable.presets))
-    if name not in trainable.presets:
-        raise UnknownName("preset", name, trainable.presets)
-    return trainable.presets[name]
+    return trainable.presets[check_known("preset", name, trainable.presets)]
 
 
 def layout_figures(

@@ -13,14 +13,7 @@ from puzzleflow.core.pose import Pose
 from puzzleflow.core.puzzle import Layout, Solution
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.web.free import FreeHistory, FreeTable
-from puzzleflow.web.history import (
-    MAX_STEPS,
-    UNTOLD,
-    Answer,
-    Arrangement,
-    GridGuess,
-    History,
-)
+from puzzleflow.web.history import MAX_STEPS, UNTOLD, Answer, Arrangement, GridGuess, History
 from puzzleflow.web.stock import MAX_PX_PER_MM, Sheet
 
 SCHEMA: Final = "puzzleflow/workbench"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.files import write_bytes
@@ -158,8 +158,7 @@ class Plan:
     def __post_init__(self) -> None:
         sections = SECTIONS if self.sections is None else self.sections
         for section in sections:
-            if section not in SECTIONS:
-                raise UnknownName("section", section, SECTIONS)
+            check_known("section", section, SECTIONS)
         if not sections:
             raise InputError(f"no section given; known: {', '.join(SECTIONS)}")
         if self.num_puzzles < 1:

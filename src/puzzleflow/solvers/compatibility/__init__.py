@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.errors import check_known
 from puzzleflow.core.types import ByteArray
 from puzzleflow.solvers.compatibility.costs import SeamCosts
 
@@ -26,9 +26,7 @@ COMPATIBILITIES: dict[str, str] = {
 
 def check_compatibility(name: str) -> str:
     """``name`` itself, or an error that lists the known names."""
-    if name not in COMPATIBILITIES:
-        raise UnknownName("compatibility", name, COMPATIBILITIES)
-    return name
+    return check_known("compatibility", name, COMPATIBILITIES)
 
 
 def seam_costs(name: str, pieces: ByteArray) -> SeamCosts:

@@ -86,9 +86,12 @@ class Rival(nn.Module, ABC):
         super().__init__()
         self.config = config
 
-    @abstractmethod
     def forward(self, pixels: Tensor, grid: Grid) -> Tensor:
-        """(B, N, 4, px, px) premultiplied in [0, 1] → what is computed once, (B, …)."""
+        """(B, N, 4, px, px) premultiplied in [0, 1] → what is computed once, (B, …).
+
+        Unless a method says otherwise, (B, N, dim) of its ``pieces``.
+        """
+        return self.pieces(self.seen(pixels))  # type: ignore[no-any-return,operator]
 
     @abstractmethod
     def loss(self, pixels: Tensor, position_of: Tensor, grid: Grid) -> dict[str, Tensor]:

@@ -116,10 +116,6 @@ class DiffAssemble(Rival):
             raise CannotSolve("these weights know upright pieces alone; train with --turned")
         return puzzle.grid
 
-    def forward(self, pixels: Tensor, grid: Grid) -> Tensor:
-        """(B, N, dim) features of the pieces."""
-        return self.pieces(self.seen(pixels))  # type: ignore[no-any-return]
-
     def clean_at(self, features: Tensor, x_t: Tensor, t: Tensor) -> Tensor:
         """Features (M, N, dim), values (M, N, V), times (M,) → (M, N, V) true values."""
         time = self.when(t)[:, None].expand(-1, x_t.shape[1], -1)  # (M, N, 32)
