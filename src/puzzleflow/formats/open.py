@@ -19,7 +19,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.registry import Registry
 from puzzleflow.storage.free_form.cutouts import CutOutSource
 from puzzleflow.storage.free_form.source import FragmentSource
-from puzzleflow.storage.source import SPLITS, PuzzleSource, Source, split_named
+from puzzleflow.storage.source import SPLITS, PuzzleSource, Source, chosen_split, split_named
 
 FORMATS = Registry(
     what="file format",
@@ -91,11 +91,7 @@ def open_source(path: str | Path, *, split: str | None = None, grid: Grid | None
     _check_readable(path)
     folders = split_folders(path)
     if folders:
-        if split is None and len(folders) > 1:
-            raise InputError(f"{path} holds the splits {', '.join(folders)}: choose one of them")
-        split = split or next(iter(folders))
-        if split not in folders:
-            raise InputError(f"{path} has no split {split!r}; it holds {', '.join(folders)}")
+        split = chosen_split(path, folders, split)
         path = folders[split]
     reader = _reader(path)
     if reader is None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.files import atomic_path, plain_text
 from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy
-from puzzleflow.storage.source import SPLITS, PuzzleSource, split_named
+from puzzleflow.storage.source import SPLITS, PuzzleSource, chosen_split, split_named
 
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
 _PIECE_PX = 96
@@ -58,8 +59,7 @@ class JpwlegSource(PuzzleSource):
         self._images_map: NDArray[Any] | None = None
         self._labels_map: NDArray[Any] | None = None
         self._shape = self._images.shape
-        self._grid = self._find_grid()
-        self.piece_px = (self._shape[1] // self._grid.rows, self._shape[2] // self._grid.cols)
+        self.piece_px = (self._shape[1] // self.grid.rows, self._shape[2] // self.grid.cols)
 
     @classmethod
     def recognise(cls, path: Path) -> bool:
@@ -77,12 +77,7 @@ class JpwlegSource(PuzzleSource):
         found = _image_files(self.path)
         if not found:
             raise InputError(f"{self.path}: no JPwLEG image files (test_img….npy) in it")
-        if self.split is None and len(found) > 1:
-            raise InputError(f"{self.path} holds the splits {', '.join(found)}: choose one of them")
-        self.split = self.split or next(iter(found))
-        if self.split not in found:
-            held = ", ".join(found)
-            raise InputError(f"{self.path} has no split {self.split!r}; it holds {held}")
+        self.split = chosen_split(self.path, found, self.split)
         return found[self.split]
 
     @property
@@ -116,7 +111,8 @@ class JpwlegSource(PuzzleSource):
             self._labels_map = labels
         return self._labels_map
 
-    def _find_grid(self) -> Grid:
+    @cached_property
+    def grid(self) -> Grid:
         labels = self._labels
         if self._asked_grid is not None:
             grid = self._asked_grid
@@ -134,10 +130,6 @@ class JpwlegSource(PuzzleSource):
         return grid
 
     @property
-    def grid(self) -> Grid:
-        return self._grid
-
-    @property
     def has_truth(self) -> bool:
         return self.labels_path is not None
 
@@ -145,26 +137,26 @@ class JpwlegSource(PuzzleSource):
         return int(self._shape[0])
 
     def read(self, index: int) -> Puzzle:
-        pieces = _cut(np.asarray(self._images[index]), self._grid)
+        pieces = _cut(np.asarray(self._images[index]), self.grid)
         truth = None if self._labels is None else self._decode(self._labels[index][None], index)[0]
         if self.centre_free:
             order = self._order(index)
             pieces, truth = pieces[order], None if truth is None else truth[order]
-        return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
+        return Puzzle(pieces, self.grid, truth, puzzle_id=self.puzzle_id(index))
 
     def puzzle_id(self, index: int) -> str:
         return plain_text(f"{self.images_path.name}/{index}")
 
     def _order(self, index: int) -> IntArray:
         """(N,) which piece of the file comes where when the centre is free."""
-        return child_rng(0, "jpwleg", "centre free", index).permutation(self._grid.num_pieces)
+        return child_rng(0, "jpwleg", "centre free", index).permutation(self.grid.num_pieces)
 
     def with_centre_free(self) -> JpwlegSource:
         return JpwlegSource(self.path, split=self.split, grid=self._asked_grid, centre_free=True)
 
     def pins(self, index: int) -> dict[int, int]:
-        centre = self._grid.num_pieces // 2
-        return {} if self.centre_free or _has_no_centre(self._grid) else {centre: centre}
+        centre = self.grid.num_pieces // 2
+        return {} if self.centre_free or _has_no_centre(self.grid) else {centre: centre}
 
     def truths(self) -> IntArray | None:
         labels = self._labels
@@ -185,7 +177,7 @@ class JpwlegSource(PuzzleSource):
         if not fine.all():
             index = first + int(np.argmin(fine))
             raise NotAPermutation(f"{self.labels_path}: puzzle {index}: labels are not one-hot")
-        centre = self._grid.num_pieces // 2
+        centre = self.grid.num_pieces // 2
         slots = ones.argmax(2)  # (M, N-1)
         slots = slots + (slots >= centre)
         return np.asarray(np.insert(slots, centre, centre, axis=1), dtype=np.int64)  # (M, N)

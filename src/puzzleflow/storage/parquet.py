@@ -33,7 +33,7 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.files import atomic_path, foreign, open_regular
 from puzzleflow.pictures import encoded, read_picture
 from puzzleflow.storage.arrays import first_bytes
-from puzzleflow.storage.source import SPLITS, PuzzleSource, split_named
+from puzzleflow.storage.source import SPLITS, PuzzleSource, chosen_split, split_named
 
 MAGIC = b"PAR1"
 KEY = b"puzzleflow"  # of the metadata
@@ -102,14 +102,9 @@ class ParquetSource(PuzzleSource):
         found = _files_below(self.path)
         if not found:
             raise InputError(f"{self.path}: no Parquet tables in it")
-        if self.split is None and len(found) > 1:
-            held = ", ".join(split or "unnamed" for split in found)
-            raise InputError(f"{self.path} holds the splits {held}: choose one of them")
-        self.split = self.split or next(iter(found)) or None
-        if (self.split or "") not in found:
-            held = ", ".join(found)
-            raise InputError(f"{self.path} has no split {self.split!r}; it holds {held}")
-        return found[self.split or ""]
+        split = chosen_split(self.path, found, self.split)
+        self.split = split or None
+        return found[split]
 
     def _grid_of(self, index: int) -> Grid:
         row = self._rows[index]
