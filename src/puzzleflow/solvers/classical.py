@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution, all_turns
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.solvers.base import allowed_placements, nearest_allowed
-from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
+from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility, seam_costs
 
 CONFIDENCE_SCALE = 0.35  # of the standard deviation of the costs of one side
 
@@ -39,21 +41,41 @@ class Found:
 LayOut = Callable[[SeamCosts, Grid, BoolArray, int], Found]
 
 
-def prepare_seams(
-    name: str, compatibility: str, puzzle: Puzzle, lay_out: LayOut, *, turned: bool = False
-) -> SeamSession:
-    """Compare all pairs of pieces, once.
+@dataclass(frozen=True)
+class SeamSolver(ABC):
+    """A solver that compares all pairs of pieces, once, and lays them by these costs.
 
-    turned  ``lay_out`` also takes four copies of every piece, one a turn
+    compatibility  of two sides; that of the class is the published one
+    names          with that one, and what comes before the name of another
+    turned         :meth:`layout` also takes four copies of every piece, one a turn
     """
-    started = perf_counter()
-    if turned and puzzle.conditions.turned:
-        grid = puzzle.complete_grid
-        costs = seam_costs(compatibility, all_turns(puzzle.pieces)).between_pieces(4)
-    else:
-        grid = puzzle.closed_grid
-        costs = seam_costs(compatibility, puzzle.pieces)
-    return SeamSession(name, costs, grid, lay_out, perf_counter() - started)
+
+    compatibility: str = "border"
+    names: ClassVar[tuple[str, str]]
+    turned: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_compatibility(self.compatibility)
+
+    @property
+    def name(self) -> str:
+        published, stem = self.names
+        other = self.compatibility != type(self).compatibility
+        return f"{stem}-{self.compatibility}" if other else published
+
+    @abstractmethod
+    def layout(self, costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int) -> Found:
+        """How the method lays pieces; see :data:`LayOut`."""
+
+    def prepare(self, puzzle: Puzzle) -> SeamSession:
+        started = perf_counter()
+        if self.turned and puzzle.conditions.turned:
+            grid = puzzle.complete_grid
+            costs = seam_costs(self.compatibility, all_turns(puzzle.pieces)).between_pieces(4)
+        else:
+            grid = puzzle.closed_grid
+            costs = seam_costs(self.compatibility, puzzle.pieces)
+        return SeamSession(self.name, costs, grid, self.layout, perf_counter() - started)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,10 @@ import numpy as np
 
 from puzzleflow.core.cancelling import StopFlag, check_cancelled, stop_flag
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.search.compiling import compiled
-from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
-from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
+from puzzleflow.solvers.classical import Found, SeamSolver
+from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.placer import Fits, Partial, complete
 
 NONE = -1
@@ -151,26 +150,20 @@ def _join(
 
 
 @dataclass(frozen=True)
-class MgcTreeSolver:
+class MgcTreeSolver(SeamSolver):
     """Constrained minimum spanning tree, trimmed and filled.
 
     compatibility  "mgc" as published, "alpha" for irregular pieces
     fit_frame      whether no group may outgrow the frame; as published it may, and is trimmed
     """
 
+    names = ("mgc-tree", "tree")
+    turned = True
     compatibility: str = "mgc"
     fit_frame: bool = False
 
-    def __post_init__(self) -> None:
-        check_compatibility(self.compatibility)
-
-    @property
-    def name(self) -> str:
-        return "mgc-tree" if self.compatibility == "mgc" else f"tree-{self.compatibility}"
-
-    def prepare(self, puzzle: Puzzle) -> SeamSession:
-        lay_out = partial(tree_layout, fit_frame=self.fit_frame)
-        return prepare_seams(self.name, self.compatibility, puzzle, lay_out, turned=True)
+    def layout(self, costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int) -> Found:
+        return tree_layout(costs, grid, allowed, seed, fit_frame=self.fit_frame)
 
 
 tree_alpha = partial(MgcTreeSolver, compatibility="alpha", fit_frame=True)

@@ -184,15 +184,8 @@ def solve(
     name = request.solver or DEFAULT_SOLVER
     if name not in service.shelf.names():
         raise NotFound("no solver of that name")
-    asked = Asked(
-        name,
-        None if request.grid is None else Grid(request.grid.rows, request.grid.cols),
-        request.missing,
-        request.foreign,
-        request.turned,
-        request.seed,
-        request.num_alternatives,
-    )
+    grid = None if request.grid is None else Grid(request.grid.rows, request.grid.cols)
+    asked = Asked(name, grid, **request.model_dump(exclude={"solver", "grid"}))
     return job_of(start_solve(workbench, service.runner, service.shelf, asked))
 
 
