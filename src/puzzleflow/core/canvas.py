@@ -256,6 +256,15 @@ def equal_cells(pieces: Sequence[ByteArray], max_pixels: int | None = None) -> B
     return cells
 
 
+def squared(cells: ByteArray) -> ByteArray:
+    """(N, S, S, 4) the same cells, transparent around, so that they can be turned."""
+    height, width = cells.shape[1:3]
+    side = max(height, width)
+    down, right = (side - height) // 2, (side - width) // 2
+    around = [(0, 0), (down, side - height - down), (right, side - width - right), (0, 0)]
+    return np.pad(cells, around)
+
+
 def crop_to_material(piece: ByteArray) -> ByteArray:
     """(h, w, 4) the smallest rectangle that holds all material."""
     rows = np.flatnonzero(piece[..., 3].any(axis=1))

@@ -31,7 +31,7 @@ from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.evaluation.results import Results
-from puzzleflow.pictures import resize
+from puzzleflow.pictures import fitted
 from puzzleflow.storage.source import PuzzleSource
 
 INK: Colour = (64, 62, 58)
@@ -79,7 +79,7 @@ def contact_sheet(
     tiles = []
     for index, puzzle in enumerate(puzzles):
         if isinstance(puzzle, FragmentSet):
-            name, picture = puzzle.name, _fit(board(_assembled(puzzle, 2 * tile_px)), tile_px)
+            name, picture = puzzle.name, fitted(board(_assembled(puzzle, 2 * tile_px)), tile_px)
         else:
             name = puzzle.puzzle_id
             picture = _thumbnail(puzzle, None if layouts is None else layouts[index], tile_px)
@@ -100,7 +100,7 @@ def fragment_figure(fragments: FragmentSet, *, captions: bool = True) -> ByteArr
         columns=max(1, round(len(fragments) ** 0.5)),
         background=BOARD,
     )
-    heap = _fit(heap, side_px)
+    heap = fitted(heap, side_px)
     told = f"{len(fragments)} fragments"
     if truth is None:
         return tile([caption(heap, told) if captions else heap], 1)
@@ -134,28 +134,18 @@ def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> Byte
 def _thumbnail(puzzle: Puzzle, answer: IntArray | Layout | None, tile_px: int) -> ByteArray:
     if answer is None:
         shown = panels(puzzle, None)
-        return _fit(shown.get("truth", shown["shuffled"]), tile_px)
+        return fitted(shown.get("truth", shown["shuffled"]), tile_px)
     layout = as_layout(answer, puzzle)
     pieces, right = puzzle.pieces, rightly_laid(puzzle, layout)
     laid = lay_layout(pieces, layout)
     if right is not None:
         width_px = max(1, round(1.2 * max(laid.shape[:2]) / tile_px))  # about 1 px when small
         laid = lay_layout(mark(pieces, right, width_px=width_px), layout)
-    return _fit(board(laid), tile_px)
+    return fitted(board(laid), tile_px)
 
 
 def _enlarge(picture: ByteArray, factor: int) -> ByteArray:
     return picture.repeat(factor, axis=0).repeat(factor, axis=1)
-
-
-def _fit(picture: ByteArray, side_px: int) -> ByteArray:
-    """The picture with a longer side of ``side_px``."""
-    return _scaled(picture, side_px / max(picture.shape[:2]))
-
-
-def _scaled(picture: ByteArray, scale: float) -> ByteArray:
-    height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
-    return resize(picture, height, width)
 
 
 @dataclass(frozen=True)
@@ -202,7 +192,7 @@ def case_sheet(source: PuzzleSource, results: Results, cases: list[Case]) -> Byt
         record = results.records[case.place]
         shown = panels(source.read(record.index), record.layout)
         strip = tile(
-            [_fit(panel, PANEL_PX) for panel in shown.values()], 3, margin_px=0, spacing_px=8
+            [fitted(panel, PANEL_PX) for panel in shown.values()], 3, margin_px=0, spacing_px=8
         )
         strips.append(caption(strip, case.caption))
     return tile(strips, 2)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from puzzleflow.core.canvas import equal_cells
+from puzzleflow.core.canvas import equal_cells, squared
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
@@ -289,8 +289,8 @@ class Workbench:
             key = (int(square), *(int(turn) for turn in self.turns))
             if key not in self._sessions:
                 cells = for_solver(self.cells())
-                if square and cells.shape[1] != cells.shape[2]:
-                    cells = _squared(cells)
+                if square:
+                    cells = squared(cells)
                 self._sessions = {**dict(list(self._sessions.items())[-1:]), key: Sessions(cells)}
             return self._sessions[key]
 
@@ -361,12 +361,3 @@ class Workbench:
         except OSError:
             gone = self.folder
         shutil.rmtree(gone, ignore_errors=True)
-
-
-def _squared(cells: ByteArray) -> ByteArray:
-    """(N, S, S, 4) the same cells, transparent around."""
-    side = max(cells.shape[1:3])
-    square = np.zeros((len(cells), side, side, 4), np.uint8)
-    top, left = (side - cells.shape[1]) // 2, (side - cells.shape[2]) // 2
-    square[:, top : top + cells.shape[1], left : left + cells.shape[2]] = cells
-    return square
