@@ -8,16 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.intervals import Estimate, percent
+from puzzleflow.evaluation import charts
 from puzzleflow.evaluation.calibration import NUM_BINS, THRESHOLDS, Calibration
-from puzzleflow.evaluation.charts import (
-    LINES,
-    coloured,
-    draw_estimates,
-    empty_chart,
-    frame,
-    save_chart,
-    shared_legend,
-)
 from puzzleflow.evaluation.limits.conditions import AS_MADE, PAPER_KEPT, SECTIONS
 from puzzleflow.evaluation.limits.measure import MEASURED, LimitsReport, Row
 from puzzleflow.evaluation.tables import interval_text
@@ -53,11 +45,11 @@ def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> No
     labels = list(dict.fromkeys(row.condition.label for row in rows))
     series = dict.fromkeys(row.condition.series for row in rows)
     made = [row.kept.value for row in rows if row.condition.label == AS_MADE]
-    figure, axes = empty_chart(1, len(MEASURED), (3.5 * len(MEASURED), 3.9))
+    figure, axes = charts.empty_chart(1, len(MEASURED), (3.5 * len(MEASURED), 3.9))
     for axis, metric in zip(axes.flat, MEASURED, strict=True):
-        for number, (solver, colour) in enumerate(coloured(solvers)):
+        for number, (solver, colour) in enumerate(charts.coloured(solvers)):
             aside = 0.3 * (number / len(solvers) - 0.5)
-            for name, line in zip(series, LINES, strict=False):
+            for name, line in zip(series, charts.LINES, strict=False):
                 found = [r for r in rows if (r.solver, r.condition.series) == (solver, name)]
                 x = [
                     row.kept.value if over_kept else labels.index(row.condition.label) + aside
@@ -68,8 +60,8 @@ def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> No
                 ]
                 shown = " " if section.chart == "dots" else line
                 label = f"{solver}, {name}" if name else solver
-                draw_estimates(axis, sorted(points, key=_first), colour, label, shown)
-        frame(axis, "", section.head, f"{metric}, %", (-3, 103))
+                charts.draw_estimates(axis, sorted(points, key=_first), colour, label, shown)
+        charts.frame(axis, "", section.head, f"{metric}, %", (-3, 103))
         if over_kept:
             for kept, text in [(PAPER_KEPT, "paper"), *((kept, AS_MADE) for kept in made[:1])]:
                 axis.axvline(kept, color="#666666", lw=1, ls=":")
@@ -79,8 +71,8 @@ def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> No
         else:
             turned = 40 if max(map(len, labels)) > 5 else 0
             axis.set_xticks(range(len(labels)), labels, fontsize=8, rotation=turned)
-    shared_legend(figure, axes.flat[0])
-    save_chart(figure, path)
+    charts.shared_legend(figure, axes.flat[0])
+    charts.save_chart(figure, path)
 
 
 def _draw_claims(
@@ -89,25 +81,25 @@ def _draw_claims(
     """A panel for every claim (down) and condition (across): reliability, or coverage."""
     labels = list(dict.fromkeys(row.condition.label for row in rows))
     covers = "puzzles" in claims
-    colours = dict(coloured(solvers))
-    figure, axes = empty_chart(2, len(labels), (4.2 * len(labels), 7.0))
+    colours = dict(charts.coloured(solvers))
+    figure, axes = charts.empty_chart(2, len(labels), (4.2 * len(labels), 7.0))
     for line, what in zip(axes, claims, strict=True):
         for axis, label in zip(line, labels, strict=True):
             for row in rows:
                 if row.condition.label == label and what in row.calibrations:
                     found, colour = row.calibrations[what], colours[row.solver]
                     points = _coverage(found) if covers else _reliability(found)
-                    draw_estimates(axis, points, colour, row.solver)
+                    charts.draw_estimates(axis, points, colour, row.solver)
                     if not covers:
                         areas = [8 + 150 * b.count / found.num_answers for b in found.bins]
                         places = [x for x, _ in points], [y.value for _, y in points]
                         axis.scatter(*places, s=areas, color=colour, alpha=0.45, lw=0)
             x = "answered, the surest first, %" if covers else "confidence, %"
-            frame(axis, f"{what}, {label}", x, "right, %", (-3, 103))
+            charts.frame(axis, f"{what}, {label}", x, "right, %", (-3, 103))
             if not covers:
                 axis.plot([0, 100], [0, 100], color="#999999", lw=1, ls=":")
-    shared_legend(figure, axes.flat[0])
-    save_chart(figure, path)
+    charts.shared_legend(figure, axes.flat[0])
+    charts.save_chart(figure, path)
 
 
 def _reliability(found: Calibration) -> list[tuple[float, Estimate]]:
