@@ -75,8 +75,8 @@ def start_solve(workbench: Workbench, runner: JobRunner, shelf: SolverShelf, ask
         pins = {} if held is None else held.pins
         if held is not None and asked.grid is None:
             spare = held.grid.num_pieces - len(stock.pieces)
-            wider = {"missing": max(asked.missing, spare), "foreign": max(asked.foreign, -spare)}
-            asked = replace(asked, grid=held.grid, **wider)
+            missing, foreign = max(asked.missing, spare), max(asked.foreign, -spare)
+            asked = replace(asked, grid=held.grid, missing=missing, foreign=foreign)
         num_aside = sum(position < 0 for position in pins.values())
         conditions = conditions_for(len(stock.pieces), asked, num_aside)
         groups = () if held is None else held.groups
