@@ -93,12 +93,8 @@ def open_table(report: Report) -> list[list[str]]:
     rows = [["solver", *(f"{open_name(name)} %" for name in columns)]]
     for results in report.results:
         told = report.open_estimates.get(results.solver, {})
-        rows.append(
-            [
-                results.solver,
-                *(interval_text(told[name]) if name in told else "–" for name in columns),
-            ]
-        )
+        cells = [interval_text(told[name]) if name in told else "–" for name in columns]
+        rows.append([results.solver, *cells])
     return rows
 
 
@@ -106,16 +102,9 @@ def failure_table(report: Report) -> list[list[str]]:
     """How many puzzles of each solver fall in each class."""
     rows = [["solver", *CLASSES]]
     for results in report.results:
-        counts = results.class_counts()
-        rows.append(
-            [
-                results.solver,
-                *(
-                    f"{counts[name]} ({100 * counts[name] / len(results):.1f} %)"
-                    for name in CLASSES
-                ),
-            ]
-        )
+        counts = results.class_counts().items()
+        cells = [f"{count} ({100 * count / len(results):.1f} %)" for _, count in counts]
+        rows.append([results.solver, *cells])
     return rows
 
 
@@ -138,21 +127,10 @@ def cost_table(report: Report) -> list[list[str]]:
     rows = [[*head, "MiB, largest worker"]]
     for results in report.results:
         seconds = results.seconds
-        rows.append(
-            [
-                results.solver,
-                *(
-                    f"{value:.4g}"
-                    for value in (
-                        float(np.median(seconds)),
-                        float(seconds.mean()),
-                        float(np.percentile(seconds, 95)),
-                    )
-                ),
-                _or_dash(results.memory_mb()),
-                _or_dash(results.worker_mb()),
-            ]
-        )
+        taken = (np.median(seconds), seconds.mean(), np.percentile(seconds, 95))
+        cells = [f"{value:.4g}" for value in taken]
+        cells += [_or_dash(results.memory_mb()), _or_dash(results.worker_mb())]
+        rows.append([results.solver, *cells])
     return rows
 
 
@@ -160,21 +138,10 @@ def comparison_table(report: Report) -> list[list[str]]:
     """Every pair of solvers on the same puzzles."""
     head = ["first", "second", *(f"Δ{metric}, points" for metric in SHOWN)]
     rows = [[*head, "solved by first only", "by second only", "McNemar p"]]
-    for comparison in report.comparisons:
-        rows.append(
-            [
-                comparison.first,
-                comparison.second,
-                *(
-                    interval_text(comparison.differences[metric], signed=True)
-                    + (" *" if is_clear(comparison.differences[metric]) else "")
-                    for metric in SHOWN
-                ),
-                str(comparison.only_first),
-                str(comparison.only_second),
-                f"{comparison.mcnemar_p:.3g}",
-            ]
-        )
+    for pair in report.comparisons:
+        points = [delta_text(pair.differences[metric]) for metric in SHOWN]
+        counts = [str(pair.only_first), str(pair.only_second), f"{pair.mcnemar_p:.3g}"]
+        rows.append([pair.first, pair.second, *points, *counts])
     return rows
 
 
@@ -182,14 +149,8 @@ def published_table(report: Report) -> list[list[str]]:
     """What others published, with source and remark."""
     rows = [["published method", "PA %", "AA %", "SRA %", "source", "remark"]]
     for row in report.published:
-        rows.append(
-            [
-                row.method,
-                *(_or_dash(value) for value in (row.pa, row.aa, row.sra)),
-                row.source,
-                row.note,
-            ]
-        )
+        figures = [_or_dash(value) for value in (row.pa, row.aa, row.sra)]
+        rows.append([row.method, *figures, row.source, row.note])
     return rows
 
 
@@ -197,6 +158,11 @@ def interval_text(estimate: Estimate, *, signed: bool = False) -> str:
     """``57.5 [52.3, 62.7]``."""
     sign = "+" if signed else ""
     return f"{estimate.value:{sign}.1f} [{estimate.low:{sign}.1f}, {estimate.high:{sign}.1f}]"
+
+
+def delta_text(difference: Estimate) -> str:
+    """A difference with its interval; * marks one without zero."""
+    return interval_text(difference, signed=True) + (" *" if is_clear(difference) else "")
 
 
 def markdown_table(rows: list[list[str]]) -> str:
