@@ -211,14 +211,9 @@ def tile(
     rows = -(-len(pictures) // columns)
     height = max(picture.shape[0] for picture in pictures)
     width = max(picture.shape[1] for picture in pictures)
-    page = np.empty(
-        (
-            rows * (height + spacing) - spacing + 2 * margin_px,
-            columns * (width + spacing) - spacing + 2 * margin_px,
-            3,
-        ),
-        dtype=np.uint8,
-    )
+    high = rows * (height + spacing) - spacing + 2 * margin_px
+    wide = columns * (width + spacing) - spacing + 2 * margin_px
+    page = np.empty((high, wide, 3), dtype=np.uint8)
     page[:] = background
     for index, picture in enumerate(pictures):
         row, col = divmod(index, columns)

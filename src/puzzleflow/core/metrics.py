@@ -151,12 +151,8 @@ def score(
     if len(truth) == 0:
         raise InputError("no puzzles to score")
     predicted, truth = as_assignments(predicted, n), as_permutations(truth, n)
-    return _joined(
-        [
-            _score_block(predicted[block], truth[block], grid, given)
-            for block in (slice(i, i + BLOCK) for i in range(0, len(truth), BLOCK))
-        ]
-    )
+    blocks = (slice(i, i + BLOCK) for i in range(0, len(truth), BLOCK))
+    return _joined([_score_block(predicted[b], truth[b], grid, given) for b in blocks])
 
 
 def _joined(blocks: list[Scores]) -> Scores:

@@ -170,13 +170,8 @@ class PieceTokens(nn.Module):
         void = void_widths(pixels[:, :, 3].flatten(0, 1), self.num_tokens)  # (B*N, 4, T)
         sides = self.sides(maps, void).flatten(2)  # (B*N, 4, T*Ds)
         pooled = torch.cat([maps.mean(dim=(2, 3)), maps.amax(dim=(2, 3))], dim=1)
-        tokens = torch.stack(
-            [
-                self.piece_token(pooled),
-                *(layer(sides[:, d]) for d, layer in enumerate(self.side_token)),
-            ],
-            dim=1,
-        )  # (B*N, 5, D)
+        of_sides = [layer(sides[:, d]) for d, layer in enumerate(self.side_token)]
+        tokens = torch.stack([self.piece_token(pooled), *of_sides], dim=1)  # (B*N, 5, D)
         return tokens.view(B, N, TOKENS, -1), sides.view(B, N, 4, -1)
 
     def seams(self, sides: Tensor, prior: Tensor) -> Tensor:

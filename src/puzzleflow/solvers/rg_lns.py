@@ -223,16 +223,10 @@ def largest_trusted_part(
     costs: SeamCosts, grid: Grid, position_of: IntArray, max_rank: int
 ) -> Partial:
     """The most pieces joined by trusted seams, where they lie; among equals the first part."""
-    pairs = np.concatenate(
-        [
-            grid.neighbours(direction)[seams.ravel()]
-            for direction, seams in zip(
-                (Direction.RIGHT, Direction.DOWN),
-                trusted_seams(costs, grid, position_of, max_rank),
-                strict=True,
-            )
-        ]
-    )  # (E, 2) positions
+    right, down = trusted_seams(costs, grid, position_of, max_rank)
+    across = grid.neighbours(Direction.RIGHT)[right.ravel()]
+    along = grid.neighbours(Direction.DOWN)[down.ravel()]
+    pairs = np.concatenate([across, along])  # (E, 2) positions
     size = (grid.num_pieces, grid.num_pieces)
     joined = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=size)
     _, label = connected_components(joined, directed=False)  # by position

@@ -206,15 +206,8 @@ def _describe(out: Path, settings: CollectSettings, ledger: Ledger) -> Collected
         write_metadata(out / name / "metadata.csv", of_set)
     write_diversity(out, {name: [row.record for row in of_set] for name, of_set in rows.items()})
     collected = Collected({name: len(of_set) for name, of_set in rows.items()}, ledger.counts())
-    write_json(
-        out / "collection.json",
-        {
-            **settings.identity(),
-            "num": settings.num,
-            "num_kept": collected.num_kept,
-            "outcomes": collected.counts,
-        },
-    )
+    told = {"num": settings.num, "num_kept": collected.num_kept, "outcomes": collected.counts}
+    write_json(out / "collection.json", settings.identity() | told)
     return collected
 
 

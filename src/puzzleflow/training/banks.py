@@ -167,12 +167,8 @@ class MaskBank:
         masks = self._scaled[size_px][rng.choice(len(self._masks), p=self._shares)]
         chosen = masks[rng.integers(len(masks), size=num_masks)]
         turns, flips = rng.integers(4, size=num_masks), rng.integers(2, size=num_masks)
-        return np.stack(
-            [
-                np.rot90(mask[:, ::-1] if flip else mask, turn)
-                for mask, turn, flip in zip(chosen, turns, flips, strict=True)
-            ]
-        )
+        ways = zip(chosen, turns, flips, strict=True)
+        return np.stack([np.rot90(m[:, ::-1] if flip else m, turn) for m, turn, flip in ways])
 
     @classmethod
     def read(
