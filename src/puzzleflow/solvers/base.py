@@ -7,8 +7,10 @@ in ``registry.py`` or through the entry-point group ``puzzleflow.solvers``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -45,6 +47,43 @@ class Session(Protocol):
         Raises :class:`CannotSolve` where no layout honours the pins.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a session is asked; see :meth:`Session.solve`."""
+
+    seed: int
+    pinned: dict[int, int]
+    forbidden: Sequence[tuple[int, int]]
+    num_alternatives: int
+
+    def allowed(self, num_pieces: int, num_cells: int | None = None) -> BoolArray:
+        """(N, P) the placements that it leaves; see :func:`allowed_placements`."""
+        return allowed_placements(num_pieces, self.pinned, self.forbidden, num_cells)
+
+
+class TimedSession(ABC):
+    """A session that answers questions; ``seconds`` of an answer include those of preparing."""
+
+    prepare_s: float = 0.0
+
+    def solve(
+        self,
+        *,
+        seed: int,
+        pinned: Mapping[int, int] | None = None,
+        forbidden: Sequence[tuple[int, int]] = (),
+        num_alternatives: int = 0,
+    ) -> Solution:
+        """Lay the pieces; see :meth:`Session.solve`."""
+        started = perf_counter()
+        found = self.answer(Question(seed, dict(pinned or {}), forbidden, num_alternatives))
+        return replace(found, seconds=self.prepare_s + perf_counter() - started)
+
+    @abstractmethod
+    def answer(self, asked: Question) -> Solution:
+        """The solution, but for the time that it took."""
 
 
 @runtime_checkable

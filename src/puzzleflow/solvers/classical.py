@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import ClassVar
@@ -13,7 +13,7 @@ import numpy as np
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution, all_turns
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
-from puzzleflow.solvers.base import allowed_placements, nearest_allowed
+from puzzleflow.solvers.base import Question, TimedSession, nearest_allowed
 from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility, seam_costs
 
 CONFIDENCE_SCALE = 0.35  # of the standard deviation of the costs of one side
@@ -79,7 +79,7 @@ class SeamSolver(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class SeamSession:
+class SeamSession(TimedSession):
     """One puzzle whose seam costs are known; ``seconds`` of an answer includes finding them."""
 
     name: str
@@ -88,18 +88,10 @@ class SeamSession:
     lay_out: LayOut
     prepare_s: float = 0.0
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
+    def answer(self, asked: Question) -> Solution:
         """Lay the pieces by their seams alone; see :class:`puzzleflow.solvers.base.Session`."""
-        started = perf_counter()
-        allowed = allowed_placements(self.grid.num_pieces, pinned, forbidden)
-        found, costs, turns = self._found(seed, allowed)
+        allowed = asked.allowed(self.grid.num_pieces)
+        found, costs, turns = self._found(asked.seed, allowed)
         energy = costs.energy(self.grid)
         layouts = {tuple(p): p for p in (found.position_of, *found.others)}  # distinct, in order
         seams = seam_confidence(costs, self.grid, found.position_of)
@@ -112,10 +104,9 @@ class SeamSession:
             seam_confidence=seams,
             alternatives=tuple(
                 Layout(p, energy.of_layout(p), grid=grid, turns=turns)
-                for p in list(layouts.values())[:num_alternatives]
+                for p in list(layouts.values())[: asked.num_alternatives]
             ),
             trace=found.trace,
-            seconds=self.prepare_s + perf_counter() - started,
             grid=grid,
             turns=turns,
         )

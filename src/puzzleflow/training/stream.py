@@ -266,8 +266,8 @@ class PuzzleStream(NumberedBatches):
         prior = None
         if self.config.with_prior:
             prior = torch.from_numpy(np.stack([seam_prior(straight(p)) for p in pieces]))
-        stacked = (torch.from_numpy(np.stack(arrays)) for arrays in (pieces, truths))
-        return Batch(*stacked, grid, prior, number)
+        shown, true = (torch.from_numpy(np.stack(arrays)) for arrays in (pieces, truths))
+        return Batch(shown, true, grid, prior, number)
 
     def _square_alpha(self, num_pieces: int, rng: np.random.Generator) -> ByteArray:
         """Square pieces with one gap all round, as in JPwLEG."""

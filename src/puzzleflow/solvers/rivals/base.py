@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ from puzzleflow.core.records import Saved
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_network, solver_weights
 from puzzleflow.models.pixels import to_tensor
-from puzzleflow.solvers.base import allowed_placements, nearest_allowed
+from puzzleflow.solvers.base import Question, TimedSession, nearest_allowed
 from puzzleflow.solvers.classical import Found
 
 MAX_SIZE = 8192  # of anything in a configuration
@@ -147,7 +147,7 @@ class RivalSolver:
 
 
 @dataclass(frozen=True, eq=False)
-class RivalSession:
+class RivalSession(TimedSession):
     """One puzzle, encoded once."""
 
     name: str
@@ -157,22 +157,12 @@ class RivalSession:
     puzzle: Puzzle
     prepare_s: float
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
+    def answer(self, asked: Question) -> Solution:
         """Ask the network's own search; what it leaves unallowed is mended by few moves."""
-        started = time.perf_counter()
         check_cancelled()
-        allowed = allowed_placements(
-            self.puzzle.num_pieces, pinned, forbidden, self.grid.num_pieces
-        )
+        allowed = asked.allowed(self.puzzle.num_pieces, self.grid.num_pieces)
         with torch.inference_mode():
-            found = self.network.layout(self.encoded, self.grid, allowed, seed)
+            found = self.network.layout(self.encoded, self.grid, allowed, asked.seed)
         position_of = nearest_allowed(found.position_of, allowed)
         prob = found.position_prob
         grid = None if self.puzzle.is_closed else self.grid
@@ -180,11 +170,12 @@ class RivalSession:
         return Solution(
             position_of,
             solver=self.name,
-            seconds=self.prepare_s + time.perf_counter() - started,
             confidence=None if prob is None else prob[np.arange(len(prob)), position_of],
             position_prob=prob,
             trace=found.trace,
-            alternatives=(Layout(position_of, grid=grid, turns=turns),) if num_alternatives else (),
+            alternatives=(Layout(position_of, grid=grid, turns=turns),)
+            if asked.num_alternatives
+            else (),
             grid=grid,
             turns=turns,
         )
