@@ -69,7 +69,7 @@ def build_app() -> typer.Typer:
         module = importlib.import_module(f"puzzleflow.cli.{info.name}")
         if hasattr(module, "register"):
             module.register(app)
-        elif not info.name.startswith(("_", "main")):
+        elif info.name != "main" and not info.name.startswith("_"):
             app.command(info.name)(getattr(module, info.name))
     return app
 
