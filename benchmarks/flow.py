@@ -24,13 +24,12 @@ from benchmarks.relational import puzzle_of
 
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.models.flow_path import FlowPath
-from puzzleflow.models.flow_sampler import SamplerConfig, refine
+from puzzleflow.models.flow_path import FlowPath, SamplerConfig, refine
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.puzzleflow import PuzzleFlow, build_puzzleflow, flow_preset
 from puzzleflow.samples import list_samples
 from puzzleflow.solvers.seam_prior import seam_prior
-from puzzleflow.training.flow import FlowBatch, flow_loss, published_settings
+from puzzleflow.training.flow import FlowBatch, FlowTraining, flow_loss
 
 STEPS = 20
 NAMES = {"paper": "ViT-B", "small-seams": "small-seams"}
@@ -134,7 +133,7 @@ def solve(preset: str, grid: Grid) -> dict[str, float]:
 def train(preset: str, grid: Grid) -> dict[str, float]:
     """Forward, backward and AdamW on puzzles that are there already."""
     network = network_for(preset, grid).train()
-    settings = published_settings(100)
+    settings = FlowTraining().recipe("paper").settings
     optimizer = torch.optim.AdamW(
         [p for p in network.parameters() if p.requires_grad],
         lr=settings.learning_rate,
@@ -148,7 +147,8 @@ def train(preset: str, grid: Grid) -> dict[str, float]:
     if network.config.relates:
         prior = torch.from_numpy(np.stack([seam_prior(p.pieces) for p in puzzles]))
     sample = FlowPath().sample(truths, torch.Generator().manual_seed(0))
-    batch = FlowBatch((pixels * 255).byte(), sample, grid, prior)
+    states = {"x_t": sample.x_t[:, None], "t": sample.t[:, None]}  # one a puzzle
+    batch = FlowBatch((pixels * 255).byte(), truths, grid, prior, **states)
 
     def update() -> None:
         loss = flow_loss(network, batch)["loss"]

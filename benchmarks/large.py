@@ -53,9 +53,9 @@ def mosaic(images: list[Path], first: int, side_px: int) -> tuple[ByteArray, int
 
 def solve_one(asked: dict[str, Any], images: list[Path]) -> dict[str, Any]:
     """Cut, prepare and solve one puzzle; runs in a process of its own."""
-    from puzzleflow.evaluation.memory import PeakMemory
     from puzzleflow.evaluation.spec import SolverSpec
-    from puzzleflow.solvers.sight import seen
+    from puzzleflow.evaluation.worker import PeakMemory
+    from puzzleflow.solvers.base import seen
 
     grid = Grid(asked["grid"], asked["grid"])
     picture, num_pictures = mosaic(images, asked["number"] * 9, grid.rows * asked["own_px"])

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 
-from puzzleflow.generation.fragments import fragment_generator
-from puzzleflow.generation.sampling import sample_masks
+from puzzleflow.generation.fragments import fragment_generator, sample_masks
 from puzzleflow.parallel import available_cores
 
 COUNT = 640

@@ -192,7 +192,7 @@ def workbench_files() -> Iterator[Target]:
 def exported() -> Iterator[Target]:
     """A folder of ONNX graphs."""
     from puzzleflow.models.export import export_flow
-    from puzzleflow.models.flow_graphs import OnnxEngine
+    from puzzleflow.models.flow_engine import OnnxEngine
     from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 
     def build(folder: Path) -> None:

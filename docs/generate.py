@@ -183,16 +183,14 @@ def api_page() -> str:
 
 
 def _public_names() -> dict[str, dict[str, str]]:
-    """Name → module, by the package that it comes from; what ``_WHERE`` of __init__.py says."""
-    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    (where,) = (
-        ast.literal_eval(statement.value)
-        for statement in tree.body
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "_WHERE"
-    )
+    """Name → module, by the package that it comes from; what ``__init__.pyi`` says."""
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     found: dict[str, dict[str, str]] = {}
-    for name, module in where.items():
-        found.setdefault(module.split(".")[1], {})[name] = module
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom):
+            module = str(statement.module)
+            names = {alias.name: module for alias in statement.names}
+            found.setdefault(module.split(".")[1], {}).update(names)
     return found
 
 

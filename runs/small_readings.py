@@ -20,9 +20,9 @@ from scipy.spatial import ConvexHull
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.generation.builder import cut_puzzle
+from puzzleflow.generation.generators import PriorFragments, VAEFragments
 from puzzleflow.generation.geometry import FEATURES, feature_table, outline, vertices
 from puzzleflow.generation.quick_geometry import quick_perimeter
-from puzzleflow.generation.vae_fragments import PriorFragments, VAEFragments
 from puzzleflow.masks import read_masks
 from puzzleflow.samples import list_samples, load_sample
 from puzzleflow.solvers.genetic import GeneticSolver

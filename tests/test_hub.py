@@ -20,7 +20,7 @@ from puzzleflow import Pretrained, load_solver, open_puzzles
 from puzzleflow.addresses import address_of, located
 from puzzleflow.core.errors import InputError, OutputError, UnknownName
 from puzzleflow.formats.audit import inspect_path
-from puzzleflow.formats.elsewhere import split_of
+from puzzleflow.formats.open import split_of
 from puzzleflow.hub import HubAddress
 from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.models.pretrained import weights_at

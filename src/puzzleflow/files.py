@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from puzzleflow.core.ceiling import check_bytes, check_time, reading
-from puzzleflow.core.errors import FormatError, InputError, OutputError
+from puzzleflow.core.errors import FormatError, InputError, OutputError, PuzzleFlowError
 
 
 def _umask() -> int:
@@ -180,6 +180,26 @@ def read_regular(path: str | Path, *, times: int = 1) -> bytes:
     with open_regular(path) as stream:
         check_bytes(times * os.fstat(stream.fileno()).st_size, f"{path}: its content")
         return stream.read()
+
+
+@contextmanager
+def foreign(path: Path, expected: str) -> Iterator[None]:
+    """Turn what a library raises on a missing, damaged or foreign file into our errors.
+
+    Libraries raise almost anything on damaged files; only what the operating system says, with
+    a number, says something of the file's name.
+    """
+    try:
+        yield
+    except PuzzleFlowError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise InputError(f"{path}: {error.strerror or error}") from error
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise FormatError(f"{path}: expected {expected} ({reason})") from error
 
 
 def read_table(path: str | Path) -> list[list[str]]:

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from puzzleflow.core.ceiling import check_bytes, reading
-from puzzleflow.core.errors import FormatError, InputError, OutputError, PuzzleFlowError
+from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.core.types import BoolArray, ByteArray
-from puzzleflow.files import atomic_path, open_regular
+from puzzleflow.files import atomic_path, foreign, open_regular
 from puzzleflow.lock import LOCK, locked
 from puzzleflow.pictures import list_pictures, read_picture, resize, write_picture
 
@@ -108,20 +108,19 @@ def _material(path: Path) -> tuple[BoolArray, bool]:
 
 def _unpacked(path: Path) -> BoolArray:
     """(N, 128, 128) of a packed file."""
-    try:
-        with reading(path), open_regular(path) as stream:
-            with zipfile.ZipFile(stream) as members:
-                unpacked = sum(info.file_size for info in members.infolist())
+    with (
+        foreign(path, "an .npz with the array 'masks'"),
+        reading(path),
+        open_regular(path) as stream,
+    ):
+        with zipfile.ZipFile(stream) as members:
+            unpacked = sum(info.file_size for info in members.infolist())
             check_bytes(unpacked, f"{path}: what it unpacks to")
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as archive:
-                stored = archive["masks"]
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except PuzzleFlowError:
-        raise
-    except Exception as error:  # NumPy and zipfile raise almost anything on damaged files
-        raise FormatError(f"{path}: expected an .npz with the array 'masks' ({error})") from error
+            if members.testzip() is not None:  # NumPy does not read as far as the checksum
+                raise ValueError("a checksum is wrong")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as archive:
+            stored = archive["masks"]
     if stored.dtype == np.uint8 and stored.shape[1:] == (MASK_PX * MASK_PX // 8,):
         check_bytes(9 * stored.nbytes, f"{path}: {len(stored):,} masks")
         stored = np.unpackbits(stored, axis=1).reshape(-1, MASK_PX, MASK_PX).view(bool)

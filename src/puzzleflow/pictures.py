@@ -104,6 +104,13 @@ def _opened(source: str | Path | bytes) -> BinaryIO:
     return stream
 
 
+def encoded(pixels: ByteArray, kind: str, **options: Any) -> bytes:
+    """The content of a picture file of uint8 pixels: "PNG", "JPEG" or "WEBP"."""
+    stream = io.BytesIO()
+    to_image(pixels).save(stream, format=kind, **options)
+    return stream.getvalue()
+
+
 def has_heic() -> bool:
     """Whether HEIC photographs can be read: the package ``pillow-heif`` is installed."""
     return "HEIF" in known_formats()
@@ -247,11 +254,16 @@ def resize(pixels: ByteArray, height: int, width: int) -> ByteArray:
     return np.array(to_image(pixels).resize((width, height), Image.Resampling.BILINEAR))
 
 
+def fitted(picture: ByteArray, side_px: int, least_px: int = 1) -> ByteArray:
+    """The picture with a longer side of ``side_px``, and no side below ``least_px``."""
+    scale = side_px / max(picture.shape[:2])
+    height, width = (max(least_px, round(scale * size)) for size in picture.shape[:2])
+    return resize(picture, height, width)
+
+
 def reduced(pixels: ByteArray, largest_px: int) -> ByteArray:
     """(h, w, C) with no side above ``largest_px``."""
-    height, width = pixels.shape[:2]
-    factor = min(1.0, largest_px / max(height, width))
-    return resize(pixels, max(1, round(height * factor)), max(1, round(width * factor)))
+    return fitted(pixels, min(largest_px, max(pixels.shape[:2])))
 
 
 def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:

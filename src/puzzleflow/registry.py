@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.options import checked_call
 
 FILE = re.compile(r"[^=]+\.py:[A-Za-z_]\w*")  # a name that is a file and what to take from it
@@ -42,8 +42,7 @@ class Registry:
         if self.files and FILE.fullmatch(name):
             return name
         known = self._known()
-        if name not in known:
-            raise UnknownName(self.what, name, known)
+        check_known(self.what, name, known)
         return known[name]
 
     def load(self, name: str) -> Any:

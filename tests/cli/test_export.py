@@ -14,7 +14,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.flow_graphs import DESCRIPTION, ENCODER, STEP, OnnxEngine
+from puzzleflow.models.flow_engine import DESCRIPTION, ENCODER, STEP, OnnxEngine
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.solvers.flow import FlowSolver
 

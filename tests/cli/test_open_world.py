@@ -23,7 +23,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
 from puzzleflow.formats.audit import inspect_path
-from puzzleflow.generation.opening import opened
+from puzzleflow.generation.builder import opened
 from puzzleflow.pictures import write_picture
 from puzzleflow.storage.gap_writer import write_gap_split
 from puzzleflow.storage.layout import read_layout

@@ -11,8 +11,7 @@ from command_line import run
 
 from puzzleflow.core.errors import InputError, OutputError, UnknownName
 from puzzleflow.core.types import BoolArray
-from puzzleflow.generation.fragments import fragment_generator
-from puzzleflow.generation.sampling import sample_seed
+from puzzleflow.generation.fragments import fragment_generator, sample_seed
 from puzzleflow.lock import LOCK
 from puzzleflow.pictures import read_picture, write_picture
 
@@ -60,7 +59,7 @@ def test_sample_into_a_folder_that_is_removed_is_an_error(
         shutil.rmtree(out)
         yield np.ones((2, 128, 128), dtype=bool), 0
 
-    monkeypatch.setattr("puzzleflow.generation.sampling.sample_masks", drawn)
+    monkeypatch.setattr("puzzleflow.generation.fragments.sample_masks", drawn)
     with pytest.raises(OutputError, match="masks: was removed while it was being written"):
         run("shapes", "sample", "--out", out, "-n", 4)
 

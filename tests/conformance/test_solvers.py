@@ -10,7 +10,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
 from puzzleflow.evaluation.worker import checked
-from puzzleflow.generation.opening import opened
+from puzzleflow.generation.builder import opened
 from puzzleflow.solvers.base import Session, Solver
 from puzzleflow.solvers.registry import DEFAULT_SOLVER, list_solvers, load_solver
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.core.cells import crop_to_material, equal_cells
+from puzzleflow.core.canvas import crop_to_material, equal_cells
 from puzzleflow.core.errors import FormatError, InputError
 
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 9))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.core.failures import Failure, classify, cyclic_offsets
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.metrics import Failure, classify, cyclic_offsets
 
 FIVE = Grid(5, 5)
 grids = st.builds(Grid, st.integers(1, 5), st.integers(1, 5))

@@ -12,9 +12,8 @@ from puzzleflow.evaluation.ablation import (
     published_deltas,
     write_ablation,
 )
-from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.published import PUBLISHED_ABLATIONS
-from puzzleflow.evaluation.results import Truth, score_records
+from puzzleflow.evaluation.results import Record, Truth, score_records
 from puzzleflow.pictures import read_picture
 from puzzleflow.training.ablation import FULL, VARIANTS
 

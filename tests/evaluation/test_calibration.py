@@ -18,8 +18,7 @@ from puzzleflow.evaluation.calibration import (
     coverage_curve,
     seams_right,
 )
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Truth
+from puzzleflow.evaluation.results import Record, Truth
 
 GRID = Grid(2, 2)
 TRUTHS = [Truth(np.array([0, 1, 2, 3]), GRID), Truth(np.array([3, 1, 0, 2]), GRID)]

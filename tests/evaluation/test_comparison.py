@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.evaluation.comparison import compare, compare_all, is_clear, mcnemar_p
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Results
+from puzzleflow.evaluation.results import Record, Results, compare, compare_all, is_clear, mcnemar_p
 from puzzleflow.evaluation.tables import Report, accuracy_table
 
 

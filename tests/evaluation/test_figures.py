@@ -22,8 +22,7 @@ from puzzleflow.evaluation.figures import (
     pick_cases,
     puzzle_figure,
 )
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Results
+from puzzleflow.evaluation.results import Record, Results
 from puzzleflow.evaluation.runner import Bench
 from puzzleflow.evaluation.spec import parse_solvers
 

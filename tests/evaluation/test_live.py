@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.live import Standings
-from puzzleflow.evaluation.results import Truth
+from puzzleflow.evaluation.results import Record, Truth
+from puzzleflow.evaluation.runner import Standings
 
 
 def test_means_and_time_left() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from puzzleflow.evaluation import memory
-from puzzleflow.evaluation.memory import PeakMemory, release_free_memory
+from puzzleflow.evaluation import worker
+from puzzleflow.evaluation.worker import PeakMemory, release_free_memory
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
@@ -22,7 +22,7 @@ def test_sees_what_was_needed_for_a_moment() -> None:
 
 
 def test_unknown_where_the_system_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_CLEAR_REFS", Path("/no/such/file"))
+    monkeypatch.setattr(worker, "_CLEAR_REFS", Path("/no/such/file"))
     with PeakMemory() as peak:
         pass
     assert peak.added_mb is None

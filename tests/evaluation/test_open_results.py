@@ -10,9 +10,8 @@ from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.open_facts import OpenFacts
 from puzzleflow.core.puzzle import Puzzle, Solution
-from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.predicted import score_predictions
-from puzzleflow.evaluation.results import CLASSES, Truth, score_records
+from puzzleflow.evaluation.results import CLASSES, Record, Truth, score_records
 from puzzleflow.evaluation.worker import checked
 from puzzleflow.storage.predictions import Predictions
 

@@ -5,8 +5,7 @@ import pytest
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import CLASSES, Truth, score_records
+from puzzleflow.evaluation.results import CLASSES, Record, Truth, score_records
 
 TRUTHS = [Truth(np.arange(4), Grid(2, 2)), Truth(np.array([1, 0]), Grid(1, 2))]
 

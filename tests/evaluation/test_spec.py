@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError, NoWeights, UnknownName
-from puzzleflow.evaluation.groups import group_members
-from puzzleflow.evaluation.spec import SolverSpec, parse_solvers
+from puzzleflow.evaluation.spec import SolverSpec, group_members, parse_solvers
 from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.solvers.registry import list_solvers
 

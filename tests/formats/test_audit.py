@@ -11,8 +11,7 @@ from puzzleflow.core.errors import FormatError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
-from puzzleflow.formats.audit import inspect_path
-from puzzleflow.storage.fingerprint import find_repeats, fingerprint
+from puzzleflow.formats.audit import find_repeats, fingerprint, inspect_path
 from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.gap import write_gap_split
 from puzzleflow.storage.predictions import write_predictions

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from puzzleflow.generation import duplicates
-from puzzleflow.generation.duplicates import Signature, near_duplicate_groups, signature
+from puzzleflow.generation import survey
+from puzzleflow.generation.survey import Signature, near_duplicate_groups, signature
 from puzzleflow.pictures import read_picture, resize
 
 SmoothPicture = Callable[..., np.ndarray]
@@ -34,7 +34,7 @@ def test_groups_do_not_depend_on_blocks_and_join_chains(
     seen = [signature(smooth_picture(seed // 2)) for seed in range(40)]
     whole = near_duplicate_groups(seen)
     assert whole.tolist() == [index - index % 2 for index in range(40)]
-    monkeypatch.setattr(duplicates, "_BLOCK", 7)  # type: ignore[attr-defined]
+    monkeypatch.setattr(survey, "_BLOCK", 7)  # type: ignore[attr-defined]
     assert near_duplicate_groups(seen).tolist() == whole.tolist()
 
 

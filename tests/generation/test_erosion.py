@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
-from puzzleflow.generation import drawn_erosion
-from puzzleflow.generation.drawn_erosion import GeneratedErosion
+from puzzleflow.generation import erosion_models
 from puzzleflow.generation.erosion import (
     EROSIONS,
+    LINEAR_MARGIN,
     erosion_label,
     erosion_model,
     fingerprint,
     list_erosions,
 )
-from puzzleflow.generation.straight_erosion import LINEAR_MARGIN
+from puzzleflow.generation.erosion_models import GeneratedErosion
 from puzzleflow.masks import each_mask, read_masks, resize_mask, write_masks
 from puzzleflow.pictures import write_picture
 
@@ -191,7 +191,7 @@ def test_remembered_masks_are_the_drawn_ones(monkeypatch: pytest.MonkeyPatch) ->
             drawn.extend(seeds)
             return super().masks(seeds)
 
-    monkeypatch.setattr(drawn_erosion, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(erosion_models, "MOST_REMEMBERED", 3)
     model = GeneratedErosion("disc", CountingGenerator())
     for seeds in ([1, 2, 1], [2, 3], [3, 4, 5, 6, 7], [7, 1], []):
         expected = DiscGenerator().masks(seeds) if seeds else np.zeros((0, 128, 128), bool)

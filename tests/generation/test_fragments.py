@@ -10,12 +10,15 @@ from puzzleflow.core.errors import InputError, PuzzleFlowError, UnknownName
 from puzzleflow.generation.fragments import (
     FragmentGenerator,
     draw_masks,
+    fill_holes,
     fragment_generator,
+    is_degenerate,
+    largest_component,
     list_fragment_generators,
+    sample_masks,
+    sample_seed,
 )
-from puzzleflow.generation.masks import fill_holes, is_degenerate, largest_component
-from puzzleflow.generation.sampling import sample_masks, sample_seed
-from puzzleflow.generation.vae_fragments import VAEFragments
+from puzzleflow.generation.generators import VAEFragments
 
 SEEDS = [3, 14, 15, 92, 65, 35, 89]
 

@@ -7,10 +7,15 @@ from scipy import ndimage
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import Window, draw
-from puzzleflow.generation.fracture import PATTERNS, fracture
-from puzzleflow.generation.free_form import FreeForm, break_picture, turn_fragments
-from puzzleflow.generation.real_outlines import outlined
-from puzzleflow.generation.weathering import GAPS, Weathering, inner_distance, weathered
+from puzzleflow.generation.fracture import (
+    GAPS,
+    PATTERNS,
+    Weathering,
+    fracture,
+    inner_distance,
+    weathered,
+)
+from puzzleflow.generation.free_form import FreeForm, break_picture, outlined, turn_fragments
 
 WHOLE = Weathering(gap=0, rounding=0, chips=0)
 

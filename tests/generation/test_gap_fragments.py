@@ -9,11 +9,10 @@ import pytest
 from puzzleflow.core.errors import FormatError
 from puzzleflow.core.rng import child_rng
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.generation.gap_fragments import GapFragments
+from puzzleflow.generation.fidelity import REAL, SYNTHETIC
 from puzzleflow.generation.gap_model import REACH, GapModel, load_gap_model
+from puzzleflow.generation.generators import GapFragments, OutlineFragments
 from puzzleflow.generation.geometry import FEATURES, feature_table
-from puzzleflow.generation.outline_fragments import OutlineFragments
-from puzzleflow.generation.published_shapes import REAL, SYNTHETIC
 from puzzleflow.masks import bounding_box
 from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.training.gap_fit import (

@@ -12,9 +12,9 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.files import read_json
 from puzzleflow.generation.dataset import generate_set
-from puzzleflow.generation.kinds import kinds_of
 from puzzleflow.generation.plan import Request
 from puzzleflow.generation.recipe_file import read_recipe
+from puzzleflow.generation.survey import kinds_of
 
 NAMES = [f"{kind}/{number}.png" for kind in ("lamps", "prints") for number in range(3)]
 SMALL = Request(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis.extra.numpy import arrays
 from skimage import morphology
 
-from puzzleflow.generation.masks import (
+from puzzleflow.generation.fragments import (
     close_disk,
     fill_holes,
     finish,

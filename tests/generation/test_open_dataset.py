@@ -16,9 +16,8 @@ from puzzleflow.files import read_json, write_json
 from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import open_puzzles
 from puzzleflow.generation import dataset
-from puzzleflow.generation.builder import cut_puzzle
+from puzzleflow.generation.builder import cut_puzzle, opened
 from puzzleflow.generation.dataset import generate_set, materialise_set, recipe_folders
-from puzzleflow.generation.opening import opened
 from puzzleflow.generation.plan import Request
 from puzzleflow.generation.recipe_file import read_recipe
 from puzzleflow.pictures import read_picture

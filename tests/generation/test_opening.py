@@ -10,7 +10,7 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle, turned_pieces
 from puzzleflow.core.rng import child_rng
-from puzzleflow.generation.opening import opened
+from puzzleflow.generation.builder import opened
 
 GRID = Grid(2, 3)
 

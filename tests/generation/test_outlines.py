@@ -24,7 +24,7 @@ from puzzleflow.generation.outline_model import (
 from puzzleflow.generation.outlines import POINTS, curve_of, fill_frame, fill_polygon, mask_of
 from puzzleflow.generation.thinning import Ratio, Thinning, terms
 from puzzleflow.models.checkpoint import bundled_weights
-from puzzleflow.training.thinning_fit import fit_ratio
+from puzzleflow.training.outline_fit import fit_ratio
 
 
 def test_polygon_agrees_with_scikit_image() -> None:

@@ -7,19 +7,19 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial import ConvexHull
 from skimage import measure
 
-from puzzleflow.generation.fragments import fragment_generator
+from puzzleflow.generation.fragments import fill_holes, fragment_generator, largest_component
 from puzzleflow.generation.geometry import concavities, outline, shape_features, vertices
-from puzzleflow.generation.masks import fill_holes, largest_component
 from puzzleflow.generation.quick_geometry import (
     edge_features,
     hull_features,
+    is_whole,
+    longest_border,
     quick_perimeter,
     quick_solidity,
     quick_vertices,
     size_features,
     steady_concavities,
 )
-from puzzleflow.generation.tracing import is_whole, longest_border
 
 BOOLS = arrays(bool, (9, 11)).filter(lambda mask: mask.any())
 

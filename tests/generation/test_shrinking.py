@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from puzzleflow.core.rng import child_rng
-from puzzleflow.generation.shrinking import move_outline
+from puzzleflow.generation.erosion_models import move_outline
 
 
 def blot(seed: int, side: int = 40) -> np.ndarray:

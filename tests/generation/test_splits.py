@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.generation.splits import assign_splits, parse_shares, split_sizes
+from puzzleflow.generation.plan import assign_splits, parse_shares, split_sizes
 
 
 def test_parse() -> None:

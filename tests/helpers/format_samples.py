@@ -26,8 +26,8 @@ from puzzleflow.storage.folder import write_folder
 from puzzleflow.storage.free_form.own import write_fragments
 from puzzleflow.storage.free_form.source import FragmentSource
 from puzzleflow.storage.gap import GapSource, write_gap_split
-from puzzleflow.storage.jpwleg_writer import write_jpwleg
-from puzzleflow.storage.parquet_writer import write_parquet
+from puzzleflow.storage.jpwleg import write_jpwleg
+from puzzleflow.storage.parquet import write_parquet
 
 GRID = Grid(3, 3)
 

@@ -16,7 +16,7 @@ LOOPBACK = re.compile(r'inet_addr\("127\.|"::1"')
 ONNX = """
 import numpy as np
 from onnx import TensorProto, helper
-from puzzleflow.models.onnx_runtime import onnx_runtime
+from puzzleflow.models.flow_engine import onnx_runtime
 x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
 graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [x], [y])
 model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -18,10 +18,17 @@ from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray
 from puzzleflow.models.checkpoint import save_weights
+from puzzleflow.models.conv_encoder import PRIOR_FEATURES
 from puzzleflow.models.export import export_flow, quantise_graphs
-from puzzleflow.models.flow_engine import TorchEngine, open_engine, read_flow
-from puzzleflow.models.flow_graphs import DESCRIPTION, ENCODER, STEP, OnnxEngine
-from puzzleflow.models.piece_tokens import PRIOR_FEATURES
+from puzzleflow.models.flow_engine import (
+    DESCRIPTION,
+    ENCODER,
+    STEP,
+    OnnxEngine,
+    TorchEngine,
+    open_engine,
+    read_flow,
+)
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow, flow_preset
 
 TINY_VIT = {
@@ -33,7 +40,7 @@ CONFIGS = {
     "related": replace(flow_preset("small-seams"), **{**SIZES, "piece_px": 32, "head": (32,)}),
     "paper": replace(flow_preset("paper"), vit=TINY_VIT, **SIZES),
     "paper-supplement": replace(flow_preset("paper-supplement"), vit=TINY_VIT, **SIZES),
-    "small": replace(flow_preset("small"), **{**SIZES, "piece_px": 32, "head": (32,)}),
+    "compact": replace(flow_preset("compact"), **{**SIZES, "piece_px": 32, "head": (32,)}),
     "tiny": flow_preset("tiny"),
     "direct": replace(flow_preset("tiny"), flow=False, num_layers=0),
 }

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.flow_engine import TorchEngine
-from puzzleflow.models.flow_path import FlowPath
-from puzzleflow.models.flow_sampler import SamplerConfig, greedy_in_piece_order, refine, vote
+from puzzleflow.models.flow_path import FlowPath, SamplerConfig, greedy_in_piece_order, refine, vote
 from puzzleflow.models.piece_encoder import RGBAProjection, ViTEncoder
 from puzzleflow.models.puzzleflow import FlowConfig, PuzzleFlow, build_puzzleflow, flow_preset
 from puzzleflow.solvers.flow import without_shape

@@ -3,7 +3,7 @@
 import numpy as np
 from photographs import GROUNDS, Conditions, compose_photograph
 
-from puzzleflow.core.cells import equal_cells
+from puzzleflow.core.canvas import equal_cells
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng

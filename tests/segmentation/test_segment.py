@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from photographs import Conditions, found_iou, sample_photograph
 
-from puzzleflow.core.cells import equal_cells
+from puzzleflow.core.canvas import equal_cells
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.segmentation.separate import number_fragments, part
+from puzzleflow.segmentation.find import number_fragments, part
 
 
 def discs(*places: tuple[int, int, int], shape: tuple[int, int] = (120, 420)) -> np.ndarray:

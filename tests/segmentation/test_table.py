@@ -14,8 +14,8 @@ from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import resize
 from puzzleflow.samples import load_sample
 from puzzleflow.segmentation import delete, paint, segment
+from puzzleflow.segmentation.cut_outs import sharpened
 from puzzleflow.segmentation.kinds import kind_of
-from puzzleflow.segmentation.sharpen import sharpened
 
 GROUND = (190, 60, 150)
 

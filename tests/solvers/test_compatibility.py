@@ -7,8 +7,8 @@ from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.solvers.compatibility import COMPATIBILITIES, SeamCosts, seam_costs
-from puzzleflow.solvers.compatibility.border import P, Q, predicted_costs
-from puzzleflow.solvers.compatibility.sides import Side, common_box, oriented, outline_side
+from puzzleflow.solvers.compatibility.costs import Side, common_box, oriented, outline_side
+from puzzleflow.solvers.compatibility.measures import P, Q, predicted_costs
 
 
 def opaque_pieces(num, height, width, seed=0):

@@ -13,7 +13,7 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.evaluation.worker import checked
-from puzzleflow.generation.opening import opened
+from puzzleflow.generation.builder import opened
 from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.solvers.registry import load_solver
 from puzzleflow.solvers.rivals.diffassemble import TURNS, plane, turned

@@ -10,11 +10,10 @@ from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.solvers.compatibility import SeamCosts
-from puzzleflow.solvers.components import Components
 from puzzleflow.solvers.genetic import Evolution, genetic_layout
 from puzzleflow.solvers.greedy import best_buddies_metric, greedy_layout
 from puzzleflow.solvers.linear import linear_layout
-from puzzleflow.solvers.mgc_tree import rival_ratio, seams_by_ratio, tree_layout
+from puzzleflow.solvers.mgc_tree import Components, rival_ratio, seams_by_ratio, tree_layout
 from puzzleflow.solvers.placer import EMPTY, Fits, Partial, complete
 from puzzleflow.solvers.tabu import tabu_layout
 

@@ -6,7 +6,7 @@ import pytest
 from puzzleflow import Grid, Puzzle, cut_puzzle, load_sample, load_solver
 from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import NotAGrid
-from puzzleflow.generation.opening import opened
+from puzzleflow.generation.builder import opened
 from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.compatibility import seam_costs
 from puzzleflow.solvers.grids import possible_grids

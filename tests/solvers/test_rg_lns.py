@@ -26,9 +26,11 @@ from puzzleflow.solvers.rg_lns import (
     RgLnsSolver,
     both_views,
     improved,
+    largest_trusted_part,
     rg_lns_layout,
+    trusted_seams,
+    worse_rank,
 )
-from puzzleflow.solvers.trusted_part import largest_trusted_part, trusted_seams, worse_rank
 
 TINY = EdgeConfig(
     piece_px=32, widths=(6, 8, 10), blocks=(0, 0, 0), side_hidden=8, side_dim=4, embedding_dim=8

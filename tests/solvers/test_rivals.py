@@ -20,7 +20,7 @@ from puzzleflow.solvers.registry import load_solver
 from puzzleflow.solvers.rivals import base, pdn_ga, sd2rl
 from puzzleflow.solvers.rivals.deepzzle import Deepzzle
 from puzzleflow.solvers.rivals.diffassemble import plane
-from puzzleflow.solvers.rivals.diffusion import kept, noised, walk_back
+from puzzleflow.solvers.rivals.encoder import kept, noised, walk_back
 from puzzleflow.solvers.rivals.jigsawgan import permutation_list, seam_band, ssim
 from puzzleflow.solvers.rivals.puzlm import Puzlm
 

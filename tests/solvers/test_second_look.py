@@ -10,7 +10,7 @@ from puzzleflow import Grid, cut_puzzle, load_sample, load_solver
 from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.types import FloatArray
-from puzzleflow.generation.opening import opened
+from puzzleflow.generation.builder import opened
 from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_layouts, filled
 from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy

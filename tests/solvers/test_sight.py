@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from puzzleflow.solvers.sight import for_solver
+from puzzleflow.solvers.base import for_solver
 
 
 def test_solvers_see_small_pieces_with_hard_edges():

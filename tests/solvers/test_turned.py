@@ -14,7 +14,7 @@ from puzzleflow.core.open_facts import open_answer
 from puzzleflow.core.open_metrics import OpenTruth, score_open
 from puzzleflow.core.puzzle import Layout, Puzzle, all_turns, turned_pieces
 from puzzleflow.core.rng import child_rng
-from puzzleflow.generation.opening import opened
+from puzzleflow.generation.builder import opened
 from puzzleflow.solvers.registry import load_solver
 
 PX = 16

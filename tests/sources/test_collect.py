@@ -11,8 +11,7 @@ import pytest
 from puzzleflow.core.errors import FormatError, InputError, OutputError
 from puzzleflow.lock import locked
 from puzzleflow.pictures import read_picture
-from puzzleflow.sources.collect import Collected, CollectSettings, Progress, collect
-from puzzleflow.sources.draws import Draws
+from puzzleflow.sources.collect import Collected, CollectSettings, Draws, Progress, collect
 from puzzleflow.sources.fetch import FetchSettings, RequestFailed
 
 FAST = FetchSettings(rate_per_s=5000, timeout_s=5, tries=4, backoff_s=0.01, backoff_cap_s=0.05)

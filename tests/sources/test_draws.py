@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puzzleflow.sources.draws import Draws
-from puzzleflow.sources.ratelimit import RateLimiter
+from puzzleflow.sources.collect import Draws
+from puzzleflow.sources.fetch import RateLimiter
 
 POOL = list(range(1000, 1060))
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from puzzleflow.core.rng import child_rng
 from puzzleflow.sources.fetch import BrokenBody
-from puzzleflow.sources.verify import check_picture
+from puzzleflow.sources.ledger import check_picture
 
 shared_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 

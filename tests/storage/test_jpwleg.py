@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation
 from puzzleflow.core.grid import Grid
 from puzzleflow.formats.open import open_all, open_puzzles
-from puzzleflow.storage.jpwleg import JpwlegSource
-from puzzleflow.storage.jpwleg_writer import write_jpwleg
+from puzzleflow.storage.jpwleg import JpwlegSource, write_jpwleg
 
 
 def test_labels_by_hand(tmp_path):

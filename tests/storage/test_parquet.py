@@ -17,8 +17,7 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.formats.open import open_puzzles
 from puzzleflow.formats.publishing import write_tables
 from puzzleflow.storage.gap import GapSource, write_gap_split
-from puzzleflow.storage.parquet import ParquetSource
-from puzzleflow.storage.parquet_writer import write_parquet
+from puzzleflow.storage.parquet import ParquetSource, write_parquet
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from puzzleflow.training.ablation import (
     weights_of,
 )
 from puzzleflow.training.banks import MaskBank, PictureBank
+from puzzleflow.training.data import StoredBatches, store_puzzles
 from puzzleflow.training.flow import FlowTraining
 from puzzleflow.training.loop import LoopSettings, Trainer
-from puzzleflow.training.stored import StoredBatches, store_puzzles
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
 from puzzleflow.training.trainable import trainer_of
 
@@ -43,7 +43,7 @@ def ablation(pictures: PictureBank, masks: MaskBank, tmp_path: Path) -> Ablation
 
 
 def test_variants_are_those_of_the_paper() -> None:
-    small = chosen_variants(VARIANTS, flow_preset("small"))
+    small = chosen_variants(VARIANTS, flow_preset("compact"))
     # L = 4 is the full model, which trains once
     assert "layers-4" not in small
     assert small[FULL].label == "Full model (L = 4, 20 steps)"
@@ -51,10 +51,10 @@ def test_variants_are_those_of_the_paper() -> None:
     assert list(trained) == [
         "direct", "frozen", "layers-0", "layers-2", "layers-6", "rgb-trained", FULL, "no-time"
     ]  # fmt: skip
-    assert not replace(flow_preset("small"), **trained["no-time"].changes).timed
-    assert not replace(flow_preset("small"), **trained["rgb-trained"].changes).alpha
+    assert not replace(flow_preset("compact"), **trained["no-time"].changes).timed
+    assert not replace(flow_preset("compact"), **trained["rgb-trained"].changes).alpha
     assert "no-seams" in chosen_variants(VARIANTS, flow_preset("small-seams"))
-    configs = {n: replace(flow_preset("small"), **v.changes) for n, v in trained.items()}
+    configs = {n: replace(flow_preset("compact"), **v.changes) for n, v in trained.items()}
     assert not configs["direct"].flow
     assert [configs[f"layers-{L}"].num_layers for L in (0, 2, 6)] == [0, 2, 6]
     assert [n for n, v in trained.items() if v.frozen_encoder] == ["frozen"]

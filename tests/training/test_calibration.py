@@ -4,7 +4,7 @@ import pytest
 from puzzleflow.core.grid import Grid
 from puzzleflow.search import posterior
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
-from puzzleflow.training.calibration import Example, expected, fit_weights, observed
+from puzzleflow.training.packing import Example, expected, fit_weights, observed
 
 GRID = Grid(2, 3)
 

@@ -5,17 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from published_lite0 import write_published
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.lite0 import Lite0, read_lite0
 from puzzleflow.models.puzzleflow import build_puzzleflow, flow_preset
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.storage.source import PuzzleSource
 from puzzleflow.training.banks import MaskBank, PictureBank
+from puzzleflow.training.data import StoredBatches
 from puzzleflow.training.flow import (
     FlowTraining,
     flow_loss,
@@ -24,7 +23,6 @@ from puzzleflow.training.flow import (
     validate_flow,
 )
 from puzzleflow.training.loop import LoopSettings
-from puzzleflow.training.stored import StoredBatches
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
 from puzzleflow.training.trainable import batches_of, trainer_of
 
@@ -92,8 +90,8 @@ def test_a_frozen_encoder_keeps_its_weights(stream: PuzzleStream, tmp_path: Path
 
 
 def test_options_that_are_left_open_are_those_of_the_preset() -> None:
-    assert FlowTraining().under("small").states == 4
-    assert FlowTraining(states=2).under("small").states == 2
+    assert FlowTraining().under("compact").states == 4
+    assert FlowTraining(states=2).under("compact").states == 2
     published = FlowTraining().under("paper")
     assert (published.states, published.neighbours) == (1, 0.0)
     assert published.checkpoint_gradients
@@ -107,25 +105,6 @@ def test_paper_presets_are_trained_as_published() -> None:
     assert recipe.pinned
     assert recipe.settings.learning_rate == 1e-5
     assert recipe.settings.trunk_rate == 1.0
-
-
-def test_the_flow_trains_from_published_weights_and_leaves_frozen_stages(
-    stream: PuzzleStream, tmp_path: Path
-) -> None:
-    config = replace(flow_preset("small"), piece_px=32, dim=32, num_heads=2, num_layers=1)
-    weights = write_published(tmp_path / "lite0.pth")
-    flow = FlowTraining(lite0=str(weights), frozen_stages=2, states=2, neighbours=0.5)
-    trainer = trainer_of(flow, config, replace(SETTINGS, trunk_rate=0.1), tmp_path / "run")
-    before = {name: p.clone() for name, p in trainer.plain.named_parameters()}
-    trunk = trainer.plain.trunk
-    assert isinstance(trunk, Lite0)
-    published = read_lite0(weights)
-    assert all(torch.equal(tensor, published[name]) for name, tensor in trunk.state_dict().items())
-    trainer.fit(batches_of(stream, flow, config, SETTINGS), until=2)
-    moved = {n for n, p in trainer.plain.named_parameters() if not torch.equal(p, before[n])}
-    frozen = ("encoder.lite0.stem", "encoder.lite0.stages.0", "encoder.lite0.stages.1")
-    assert not {name for name in moved if name.startswith(frozen)}
-    assert any(name.startswith("encoder.lite0.stages.2") for name in moved)
 
 
 def test_the_neighbour_loss_asks_every_side_for_the_piece_beyond_it() -> None:

@@ -10,13 +10,13 @@ import torch
 from puzzleflow.core.errors import InputError
 from puzzleflow.models.checkpoint import load_weights
 from puzzleflow.models.fragment_vae import FragmentVAEConfig, load_decoder
+from puzzleflow.training.banks import split_masks
 from puzzleflow.training.fragment_training import (
     DECODER,
     WEIGHTS,
     FragmentRun,
     FragmentTraining,
 )
-from puzzleflow.training.mask_split import split_masks
 from puzzleflow.training.state import STATE, load_state
 
 TINY = FragmentVAEConfig(channels=(4, 8), latent=3, mask_px=16)

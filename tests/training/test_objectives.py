@@ -4,7 +4,7 @@ import torch
 
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.relational import Relations
-from puzzleflow.training.objectives import (
+from puzzleflow.training.relational import (
     neighbour_targets,
     position_loss,
     relational_loss,

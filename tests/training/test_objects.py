@@ -1,7 +1,6 @@
 import numpy as np
 
-from puzzleflow.training.objects import SMALL_PX, laid_on_ground, object_mask
-from puzzleflow.training.wear import worn
+from puzzleflow.training.wear import SMALL_PX, laid_on_ground, object_mask, worn
 
 
 def photograph(rng: np.random.Generator) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.generation.outline_fragments import OutlineFragments
+from puzzleflow.generation.generators import OutlineFragments
 from puzzleflow.generation.outlines import fill_frame, fill_polygon
 from puzzleflow.training.outline_fit import (
     WEIGHTS,

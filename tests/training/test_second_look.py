@@ -1,11 +1,17 @@
+from pathlib import Path
+
 import numpy as np
 import torch
+from published_lite0 import write_published
 
 from puzzleflow.core.grid import Grid
+from puzzleflow.models.lite0 import read_lite0
 from puzzleflow.models.second_look import SecondLookConfig
 from puzzleflow.training.banks import MaskBank, PictureBank
+from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.second_look import SecondLookTraining, compared
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
+from puzzleflow.training.trainable import batches_of, trainer_of
 
 CONFIG = SecondLookConfig(size_px=64, width=8)
 
@@ -38,3 +44,25 @@ def test_one_step_and_a_validation(pictures: PictureBank, masks: MaskBank) -> No
     assert network.trunk.stem.weight.grad is None  # early stages stay as they are
     figures = training.validate(network.eval(), list(stream.validation(Grid(3, 3), 2)))
     assert 0 <= figures["score"] <= 1
+
+
+def test_it_trains_from_published_weights_and_leaves_frozen_stages(
+    pictures: PictureBank, masks: MaskBank, tmp_path: Path
+) -> None:
+    weights = write_published(tmp_path / "lite0.pth")
+    training = SecondLookTraining(lite0=str(weights), frozen_stages=2)
+    settings = LoopSettings(steps=2, trunk_rate=0.1, warmup=0, clip=0)
+    trainer = trainer_of(training, CONFIG, settings, tmp_path / "run")
+    before = {name: p.clone() for name, p in trainer.plain.named_parameters()}
+    published = read_lite0(weights)
+    trunk = trainer.plain.trunk.state_dict()  # type: ignore[union-attr]
+    assert all(torch.equal(tensor, published[name]) for name, tensor in trunk.items())
+    stream = PuzzleStream(
+        pictures, masks, StreamConfig(piece_px=32, pieces_per_batch=8, grids={"2x2": 1.0}), seed=1
+    )
+    trainer.fit(batches_of(stream, training, CONFIG, settings))
+    moved = {n for n, p in trainer.plain.named_parameters() if not torch.equal(p, before[n])}
+    assert not {
+        n for n in moved if n.startswith(("trunk.stem", "trunk.stages.0", "trunk.stages.1"))
+    }
+    assert any(name.startswith("trunk.stages.2") for name in moved)

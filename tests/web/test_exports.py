@@ -22,7 +22,7 @@ from puzzleflow.cli.main import build_app
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.formats.open import open_puzzles
 from puzzleflow.storage.layout import read_layout
-from puzzleflow.web.confidence import BANDS, UNKNOWN, band_of, extent, percent
+from puzzleflow.web.report import BANDS, UNKNOWN, band_of, extent, percent
 
 Solve = Callable[..., dict[str, Any]]
 

@@ -14,9 +14,9 @@ from starlette.testclient import TestClient
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.samples import load_sample
-from puzzleflow.web.intake import cut
 from puzzleflow.web.limits import Limits
-from puzzleflow.web.pieces import plain_names
+from puzzleflow.web.routes_intake import cut
+from puzzleflow.web.stock import plain_names
 
 
 def test_about_tells_the_limits_before_the_upload(client: TestClient, bounds: Limits) -> None:

@@ -14,7 +14,7 @@ from puzzleflow.core.errors import InputError, NotAGrid
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution
 from puzzleflow.storage.layout import read_layout
-from puzzleflow.web.closing import closed
+from puzzleflow.web.drawing import closed
 from puzzleflow.web.solve_job import Asked, check_asked, conditions_for
 from puzzleflow.web.solving import solve_together
 from puzzleflow.web.views import grid_choices

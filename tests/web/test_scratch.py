@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from puzzleflow.core.errors import OutputError
-from puzzleflow.web.scratch import LOCK, PREFIX, scratch_folder, sweep
+from puzzleflow.web.store import LOCK, PREFIX, scratch_folder, sweep
 
 
 def test_the_folder_is_private_and_goes_with_its_content(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_it_goes_after_an_error_too(tmp_path: Path) -> None:
 
 def test_what_a_killed_program_left_is_swept_at_the_next_start(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from puzzleflow.web.scratch import scratch_folder\n"
+        "import sys, time; from puzzleflow.web.store import scratch_folder\n"
         "with scratch_folder(sys.argv[1]) as folder:\n"
         "    (folder / 'piece.npy').write_bytes(b'x'); print(folder, flush=True); time.sleep(60)"
     )

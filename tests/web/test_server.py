@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.web.scratch import PREFIX
 from puzzleflow.web.server import address_of, listen, running
+from puzzleflow.web.store import PREFIX
 
 
 def start(tmp_path: Path) -> tuple[subprocess.Popen[str], str]:
@@ -58,9 +58,9 @@ def test_it_serves_the_page_and_stops_cleanly(tmp_path: Path, how: signal.Signal
 
 
 def test_half_open_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("puzzleflow.web.protocol.HEAD_S", 0.3)
-    monkeypatch.setattr("puzzleflow.web.protocol.SILENCE_S", 0.3)
-    monkeypatch.setattr("puzzleflow.web.protocol.MAX_CONNECTIONS", 6)
+    monkeypatch.setattr("puzzleflow.web.server.HEAD_S", 0.3)
+    monkeypatch.setattr("puzzleflow.web.server.SILENCE_S", 0.3)
+    monkeypatch.setattr("puzzleflow.web.server.MAX_CONNECTIONS", 6)
     with running() as address:
         host, port = address.removeprefix("http://").rstrip("/").split(":")
 

@@ -10,9 +10,9 @@ from puzzleflow.segmentation import find
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import history
 from puzzleflow.web.app import STATIC
-from puzzleflow.web.confidence import BANDS
-from puzzleflow.web.intake import EROSIONS
+from puzzleflow.web.report import BANDS
 from puzzleflow.web.routes_export import KINDS
+from puzzleflow.web.routes_intake import EROSIONS
 from puzzleflow.web.solving import SolverShelf
 
 TEXTS = {path.stem: json.loads(path.read_text()) for path in (STATIC / "lang").glob("*.json")}

@@ -1,10 +1,12 @@
-"""How much a command tells besides its results: ``-q``, nothing, or ``-v``."""
+"""How much a command tells besides its results: ``-q``, nothing, or ``-v``; progress bars."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 QUIET, PLAIN, VERBOSE = -1, 0, 1
@@ -56,3 +58,43 @@ def _memory() -> str:
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return f", {peak / 1e6:.0f} MB at most"
+
+
+@contextmanager
+def stage_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """One bar per stage on stderr: count, rate, time gone and time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    tasks: dict[str, TaskID] = {}
+    first: dict[str, int] = {}
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description:>8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]:>10}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=is_quiet() or not console.is_terminal,
+    ) as progress:
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:  # what an earlier run did says nothing about the rate
+                tasks[stage] = progress.add_task(stage, total=total, completed=done, rate="")
+                first[stage] = done
+            task = progress.tasks[tasks[stage]]
+            elapsed = task.elapsed or 0.0
+            rate = f"{(done - first[stage]) / elapsed:.1f}/s" if elapsed > 0.5 else ""
+            progress.update(tasks[stage], completed=done, total=total, rate=rate)
+
+        yield report

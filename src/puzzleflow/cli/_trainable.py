@@ -13,27 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import typer
 
+from puzzleflow.cli import _training as common
 from puzzleflow.cli._talk import is_quiet, note
-from puzzleflow.cli._training import (
-    Accelerator,
-    BatchSize,
-    Cache,
-    Data,
-    Grids,
-    Initial,
-    Logger,
-    Masks,
-    PiecesPerBatch,
-    Preset,
-    Rate,
-    Seed,
-    Set,
-    Threads,
-    changed,
-    fabric_for,
-    shares,
-    weights_to_start_from,
-)
 
 if TYPE_CHECKING:
     from puzzleflow.core.grid import Grid
@@ -46,18 +27,18 @@ CHECKED_FIRST = ("3x3", "5x5")  # grids to validate on, where they are trained
 
 def train_network(
     network: Any,  # a Trainable; the signature is read while the program runs
-    data: Data,
+    data: common.Data,
     out: Out,
-    preset: Preset = "",
-    masks: Masks = None,
-    initial: Initial = None,
+    preset: common.Preset = "",
+    masks: common.Masks = None,
+    initial: common.Initial = None,
     epochs: Annotated[int, typer.Option(help="Epochs of stored puzzles.", min=1)] = 30,
     steps: Annotated[int, typer.Option(help="Length of the whole run.", min=0)] = 0,
     minutes: Annotated[float, typer.Option(help="Stop after this long (0: never).", min=0)] = 0.0,
-    rate: Rate = None,
-    batch: BatchSize = None,
-    grids: Grids = "",
-    pieces_per_batch: PiecesPerBatch = None,
+    rate: common.Rate = None,
+    batch: common.BatchSize = None,
+    grids: common.Grids = "",
+    pieces_per_batch: common.PiecesPerBatch = None,
     validation_grids: Annotated[
         str | None,
         typer.Option(
@@ -75,16 +56,16 @@ def train_network(
         str | None,
         typer.Option("--compile", help="Compile the network by this backend of torch: inductor."),
     ] = None,
-    accelerator: Accelerator = "cpu",
-    threads: Threads = 0,
-    logger: Logger = None,
-    seed: Seed = 0,
-    cache: Cache = None,
+    accelerator: common.Accelerator = "cpu",
+    threads: common.Threads = 0,
+    logger: common.Logger = None,
+    seed: common.Seed = 0,
+    cache: common.Cache = None,
     workers: Annotated[
         int | None,
         typer.Option(help="Processes that prepare puzzles (default: the preset's).", min=0),
     ] = None,
-    settings: Set = None,
+    settings: common.Set = None,
 ) -> None:
     """Everything is checked first, then puzzles are made ready, then the loop runs."""
     from puzzleflow.core.grid import Grid
@@ -92,19 +73,19 @@ def train_network(
     from puzzleflow.parallel import end_with_parent
     from puzzleflow.training import trainable as training
     from puzzleflow.training.data import TrainingData, held_out_batches
-    from puzzleflow.training.progress import drawing_progress, training_progress
+    from puzzleflow.training.log import drawing_progress, training_progress
 
     config = training.preset(network, preset)
     recipe, network = network.recipe(preset), network.under(preset)
     stream = replace(
         network.wants(config),
-        grids=shares(grids.split(",")),
+        grids=common.shares(grids.split(",")),
         pieces_per_batch=pieces_per_batch or recipe.pieces_per_batch,
     )
     rate = recipe.settings.learning_rate if rate is None else rate
     loop = replace(recipe.settings, learning_rate=rate, seed=seed)
-    loop, stream = changed(settings, loop, stream)
-    drawn = shares(masks) if masks else recipe.masks
+    loop, stream = common.changed(settings, loop, stream)
+    drawn = common.shares(masks) if masks else recipe.masks
     puzzles = TrainingData(
         data, stream, cache or out / "cache", drawn, batch=batch or recipe.batch, seed=seed
     )
@@ -113,8 +94,8 @@ def train_network(
     config = network.fitted(config, [*puzzles.grids, *checked])
     in_epochs = epochs * (puzzles.batches_per_epoch or 0)
     loop = replace(loop, steps=steps or in_epochs or loop.steps)
-    start = weights_to_start_from(initial, network.bundled)
-    fabric = fabric_for(accelerator, devices, threads=threads, loggers=logger)
+    start = common.weights_to_start_from(initial, network.bundled)
+    fabric = common.fabric_for(accelerator, devices, threads=threads, loggers=logger)
     fabric.launch()
     if not fabric.is_global_zero:
         end_with_parent()

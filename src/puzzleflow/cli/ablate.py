@@ -8,41 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from puzzleflow.cli import _training as common
 from puzzleflow.cli._talk import is_quiet, note
-from puzzleflow.cli._training import (
-    Accelerator,
-    BatchSize,
-    Cache,
-    Data,
-    Grids,
-    Initial,
-    Masks,
-    PiecesPerBatch,
-    Preset,
-    Rate,
-    Seed,
-    Set,
-    Threads,
-    Workers,
-    changed,
-    fabric_for,
-    shares,
-    weights_to_start_from,
-)
 
 if TYPE_CHECKING:
     from puzzleflow.training.ablation import Variant
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``ablate`` command."""
-    app.command("ablate")(ablate)
-
-
 def ablate(
-    data: Data,
+    data: common.Data,
     out: Annotated[Path, typer.Option(help="Folder for runs and report; goes on there.")],
-    preset: Preset = "small",
+    preset: common.Preset = "compact",
     steps: Annotated[int, typer.Option(help="Training steps of every variant.", min=0)] = 0,
     minutes: Annotated[
         float,
@@ -58,19 +34,15 @@ def ablate(
             "full model is always there."
         ),
     ] = "all",
-    initial: Initial = None,
+    initial: common.Initial = None,
     vit: Annotated[
         str, typer.Option(help="ViT weights: a hub name, a local folder, or none for random ones.")
     ] = "google/vit-base-patch16-224-in21k",
-    lite0: Annotated[
-        str,
-        typer.Option(help="EfficientNet-Lite0 weights: imagenet, a .pth file, or none."),
-    ] = "imagenet",
-    masks: Masks = None,
-    rate: Rate = None,
-    batch: BatchSize = None,
-    grids: Grids = "3x3",
-    pieces_per_batch: PiecesPerBatch = None,
+    masks: common.Masks = None,
+    rate: common.Rate = None,
+    batch: common.BatchSize = None,
+    grids: common.Grids = "3x3",
+    pieces_per_batch: common.PiecesPerBatch = None,
     states: Annotated[
         int | None,
         typer.Option(
@@ -83,41 +55,38 @@ def ablate(
     ] = None,
     puzzles: Annotated[int, typer.Option(help="Held-out puzzles.", min=1)] = 400,
     split: Annotated[str, typer.Option(help="test or val: where they come from.")] = "test",
-    accelerator: Accelerator = "cpu",
-    threads: Threads = 0,
-    seed: Seed = 0,
-    cache: Cache = None,
-    workers: Workers = 1,
-    settings: Set = None,
+    accelerator: common.Accelerator = "cpu",
+    threads: common.Threads = 0,
+    seed: common.Seed = 0,
+    cache: common.Cache = None,
+    workers: common.Workers = 1,
+    settings: common.Set = None,
 ) -> None:
     """Train the variants of Table 2 alike; stop with Ctrl-C, run again to go on."""
     from dataclasses import replace
 
-    from puzzleflow.core.errors import InputError, UnknownName
+    from puzzleflow.core.errors import InputError, check_known
     from puzzleflow.core.grid import Grid
     from puzzleflow.files import write_json
     from puzzleflow.lock import locked
     from puzzleflow.models.puzzleflow import flow_preset
     from puzzleflow.training import ablation
-    from puzzleflow.training.data import TrainingData, held_out_batches
+    from puzzleflow.training.data import TrainingData, held_out_batches, store_puzzles
     from puzzleflow.training.flow import FlowTraining, SeamFlowTraining
-    from puzzleflow.training.progress import drawing_progress
-    from puzzleflow.training.stored import store_puzzles
+    from puzzleflow.training.log import drawing_progress
 
     if (steps > 0) == (minutes > 0):
         raise InputError("give either --steps or --minutes: the budget of every variant")
-    if split not in ("test", "val"):
-        raise UnknownName("split", split, ("test", "val"))
+    check_known("split", split, ("test", "val"))
     config, recipe = flow_preset(preset), FlowTraining().recipe(preset)
-    drawn = shares(masks) if masks else dict(recipe.masks)
+    drawn = common.shares(masks) if masks else dict(recipe.masks)
     rate, states = rate or recipe.settings.learning_rate, states or recipe.states
     batch, pieces_per_batch = batch or recipe.batch, pieces_per_batch or recipe.pieces_per_batch
     names = ablation.VARIANTS if variants == "all" else map(str.strip, variants.split(","))
     chosen = ablation.chosen_variants(names, config)
     asked = {
         "data": str(data.resolve()), "preset": preset, "steps": steps, "minutes": minutes,
-        "initial": initial, "vit": vit, "lite0": lite0, "masks": drawn, "rate": rate,
-        "batch": batch,
+        "initial": initial, "vit": vit, "masks": drawn, "rate": rate, "batch": batch,
         "grids": grids, "pieces-per-batch": pieces_per_batch, "states": states, "seed": seed,
         "set": sorted(settings or []),
     }  # fmt: skip
@@ -125,9 +94,9 @@ def ablate(
     due = ablation.due(out, chosen)
     flow = FlowTraining()
     stream = replace(
-        flow.wants(config), grids=shares(grids.split(",")), pieces_per_batch=pieces_per_batch
+        flow.wants(config), grids=common.shares(grids.split(",")), pieces_per_batch=pieces_per_batch
     )
-    loop, stream = changed(
+    loop, stream = common.changed(
         settings, replace(recipe.settings, steps=steps, learning_rate=rate, seed=seed), stream
     )
     source = TrainingData(
@@ -136,7 +105,9 @@ def ablate(
     )  # fmt: skip
     shape = Grid.parse(grid) if grid else source.grids[0]
     held_out = out / "held-out" / f"{split}-{shape}-{puzzles}"
-    fabric_for(accelerator, threads=threads)  # what is not there is said before anything is made
+    common.fabric_for(
+        accelerator, threads=threads
+    )  # what is not there is said before anything is made
     with locked(out):
         if due or not held_out.exists():
             train, other = source.open(drawing_progress(is_quiet()))
@@ -157,9 +128,8 @@ def ablate(
                 states=states,
                 num_workers=workers,
                 vit_weights=vit,
-                lite0_weights=lite0,
-                initial=weights_to_start_from(initial, SeamFlowTraining.bundled),
-                fabric=lambda: fabric_for(accelerator),
+                initial=common.weights_to_start_from(initial, SeamFlowTraining.bundled),
+                fabric=lambda: common.fabric_for(accelerator),
             )
             facts["steps"] = agreed = agreed or steps or job.steps_within(minutes)
             job = replace(job, settings=replace(loop, steps=agreed))

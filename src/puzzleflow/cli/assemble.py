@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import sent
+from puzzleflow.cli._options import Cluster, sent
 
 if TYPE_CHECKING:
     from puzzleflow.core.assembly import Assembly
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
 
 LONG_S = 120.0  # work that takes longer is announced
 PAIR_S = 0.08  # of one core, about, for a pair at any angle
-
-
-def register(app: typer.Typer) -> None:
-    """Add the ``assemble`` command."""
-    app.command("assemble")(assemble)
 
 
 def assemble(
@@ -89,7 +83,7 @@ def assemble(
 def _prepared(
     method: FreeFormSolver, fragments: FragmentSet, folder: Path, workers: int
 ) -> FreeFormSession:
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.solvers.free_form.doubts import doubts
 
     for doubt in doubts(fragments):
@@ -144,8 +138,7 @@ def _write(
 ) -> None:
     from puzzleflow.core.arrangement import arrange
     from puzzleflow.core.plane import draw, window_around
-    from puzzleflow.evaluation.assemblies import ANSWER
-    from puzzleflow.evaluation.suggestions import suggestions_page
+    from puzzleflow.evaluation.assemblies import ANSWER, suggestions_page
     from puzzleflow.files import write_text
     from puzzleflow.pictures import write_picture
     from puzzleflow.storage.free_form.answer import write_assembly

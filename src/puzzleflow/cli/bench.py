@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import sent
-from puzzleflow.cli._puzzles import Centre, Protocol
+from puzzleflow.cli._options import Centre, Cluster, Protocol, sent
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from puzzleflow.evaluation.live import Standing
+    from puzzleflow.evaluation.runner import Standing
     from puzzleflow.evaluation.spec import SolverSpec
-
-
-def register(app: typer.Typer) -> None:
-    """Add ``bench``."""
-    app.command("bench")(bench)
 
 
 def bench(
@@ -61,9 +54,8 @@ def bench(
     from rich.live import Live
 
     from puzzleflow.core.grid import Grid
-    from puzzleflow.evaluation.live import Standings
     from puzzleflow.evaluation.report import make_report, write_report
-    from puzzleflow.evaluation.runner import Bench
+    from puzzleflow.evaluation.runner import Bench, Standings
     from puzzleflow.evaluation.spec import parse_solvers
     from puzzleflow.evaluation.tables import failure_lines
     from puzzleflow.formats.open import is_free_form, open_puzzles

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import sent
+from puzzleflow.cli._options import Cluster, sent
 
 
 def register(app: typer.Typer) -> None:
@@ -50,7 +49,7 @@ def collect_met(
 
     Run it again after an interruption: nothing that arrived is asked for again.
     """
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import InputError
     from puzzleflow.sources.collect import CollectSettings, collect
     from puzzleflow.sources.fetch import FetchSettings

@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(convert)
-
-
 def convert(
     checkpoint: Annotated[Path, typer.Argument(help="Official .pt checkpoint.")],
     out: Annotated[Path, typer.Option(help="Weights file to write (.safetensors).")],

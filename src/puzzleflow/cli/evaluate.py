@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.cli._puzzles import Centre, Protocol
+from puzzleflow.cli._options import Centre, Protocol
 from puzzleflow.cli._talk import STDOUT, put_json
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ NAMES = {
     "vertical": "VA   down and up",
     "neighbours": "     neighbours, any side",
 }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the ``evaluate`` command."""
-    app.command("evaluate")(evaluate)
 
 
 def evaluate(
@@ -113,7 +108,7 @@ def _evaluate_open(predictions: Path, source: PuzzleSource, json: Path | None, s
     from rich.console import Console
 
     from puzzleflow.core.errors import naming
-    from puzzleflow.evaluation.predicted_open import open_record, score_open_file
+    from puzzleflow.evaluation.predicted import open_record, score_open_file
 
     with naming(predictions):
         scores = score_open_file(predictions, source)
@@ -131,7 +126,7 @@ def _evaluate_assemblies(
     from rich.console import Console
     from rich.table import Table
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.evaluation.assemblies import score_answers
     from puzzleflow.formats.open import open_fragments
 

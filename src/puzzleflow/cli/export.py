@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(export)
-
-
 def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     weights: Annotated[
@@ -31,8 +26,7 @@ def export(
 
     from puzzleflow.models.checkpoint import bundled_weights
     from puzzleflow.models.export import export_flow, quantise_graphs
-    from puzzleflow.models.flow_engine import read_flow
-    from puzzleflow.models.flow_graphs import ENCODER, STEP
+    from puzzleflow.models.flow_engine import ENCODER, STEP, read_flow
 
     path = bundled_weights("flow.safetensors") if weights is None else weights
     network = read_flow(path)

@@ -7,11 +7,6 @@ from pathlib import Path
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to ``app``."""
-    app.command("fracture")(fracture)
-
-
 def fracture(
     images: Path = typer.Option(..., help="Folder of pictures, searched with its subfolders."),
     out: Path = typer.Option(..., help="New folder for the sets."),
@@ -41,10 +36,10 @@ def fracture(
     Writes one folder a set: a PNG a fragment, and fragments.json with poses and
     neighbours. Killed at any moment, the same command goes on where it was.
     """
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
+    from puzzleflow.generation.fracture import Weathering
     from puzzleflow.generation.free_form import FreeForm
     from puzzleflow.generation.free_form_sets import FreeFormRequest, generate_free_form
-    from puzzleflow.generation.weathering import Weathering
 
     how = FreeForm(
         _counts(fragments),
@@ -75,7 +70,7 @@ def _counts(text: str) -> tuple[int, int]:
 
 def _gap(text: str) -> float:
     from puzzleflow.core.errors import UnknownName
-    from puzzleflow.generation.weathering import GAPS
+    from puzzleflow.generation.fracture import GAPS
 
     if text in GAPS:
         return GAPS[text]

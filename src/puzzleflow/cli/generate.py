@@ -1,18 +1,19 @@
-"""``puzzleflow generate``: cut pictures into a data set of puzzles."""
+"""``puzzleflow generate`` and ``materialise``: pictures or recipes into a data set of puzzles."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import fetched, sent
+from puzzleflow.cli._options import Cluster, fetched, sent
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to ``app``."""
+    """Add both commands."""
     app.command("generate")(generate)
+    app.command("materialise")(materialise)
 
 
 def generate(
@@ -57,16 +58,15 @@ def generate(
     """
     from dataclasses import replace
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.conditions import Conditions
-    from puzzleflow.core.errors import UnknownName
+    from puzzleflow.core.errors import check_known
     from puzzleflow.core.grid import Grid
     from puzzleflow.generation.dataset import generate_set
     from puzzleflow.generation.erosion import erosion_model
     from puzzleflow.generation.plan import PRESETS
 
-    if preset not in PRESETS:
-        raise UnknownName("preset", preset, PRESETS)
+    check_known("preset", preset, PRESETS)
     request = PRESETS[preset]
     if grid is not None:
         shape = Grid.parse(grid)
@@ -96,7 +96,59 @@ def generate(
         )
     for entry in statistics["unreadable"]:
         typer.echo(f"left out {entry['picture']}: {entry['problem']}", err=True)
-    counts = ", ".join(f"{s['num_puzzles']} {name}" for name, s in statistics["splits"].items())
-    typer.echo(f"{out}: {statistics['num_puzzles']} puzzles ({counts})")
+    tell_set(out, statistics)
     if statistics["unreadable"]:
         typer.echo(f"{len(statistics['unreadable'])} pictures could not be read", err=True)
+
+
+def materialise(
+    recipe: Path = typer.Argument(
+        ..., callback=fetched, help="Recipe folder, its splits, or a generated data set."
+    ),
+    out: Path = typer.Option(..., callback=sent, help="New folder for the data set."),
+    images: Path | None = typer.Option(
+        None, callback=fetched, help="Where the pictures are, if they moved."
+    ),
+    outlines: Path | None = typer.Option(None, help="Where the outlines are, if they moved."),
+    reference: bool = typer.Option(False, help="Store the complete pictures too."),
+    compression: str = typer.Option("gzip", help="gzip or none."),
+    to_recipe: bool = typer.Option(
+        False, "--recipe", help="Write recipes instead: checks that every puzzle can be made."
+    ),
+    strict: bool = typer.Option(False, help="Fail if a puzzle differs from its recipe."),
+    workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
+    cluster: Cluster = None,
+) -> None:
+    """Render a recipe into official GAP files, pixel for pixel, or extract one with --recipe."""
+    from puzzleflow.cli._talk import stage_progress
+    from puzzleflow.core.errors import FormatError
+    from puzzleflow.generation.dataset import materialise_set, recipe_folders
+
+    with stage_progress() as on_progress:
+        statistics = materialise_set(
+            recipe_folders(recipe),
+            out,
+            compression=compression,
+            reference=reference,
+            recipe_only=to_recipe,
+            images=images,
+            outlines=outlines,
+            num_workers=workers,
+            on_progress=on_progress,
+        )
+    tell_set(out, statistics)
+    differing = statistics["differing_from_recipe"]
+    if differing:
+        told = (
+            f"{recipe}: {len(differing)} puzzles, the first from {differing[0]}, differ in their "
+            "pixels from where the recipe was made (other versions of Pillow or torch?)"
+        )
+        if strict:
+            raise FormatError(told)
+        typer.echo(told, err=True)
+
+
+def tell_set(out: Path, statistics: dict[str, Any]) -> None:
+    """How many puzzles of which split were made."""
+    counts = ", ".join(f"{s['num_puzzles']} {name}" for name, s in statistics["splits"].items())
+    typer.echo(f"{out}: {statistics['num_puzzles']} puzzles ({counts})")

@@ -10,11 +10,6 @@ import typer
 from puzzleflow.cli._talk import STDOUT, put_json
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``inspect`` command."""
-    app.command("inspect")(inspect)
-
-
 def inspect(
     path: Annotated[
         Path,
@@ -36,7 +31,7 @@ def inspect(
     """Tell what it is, how it is stored, and audit it. Exit status 1 if there are faults."""
     from rich.console import Console
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.grid import Grid
     from puzzleflow.formats.audit import inspect_path
 

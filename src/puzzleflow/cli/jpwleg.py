@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.cli._puzzles import Centre, Protocol
+from puzzleflow.cli._options import Centre, Protocol
 
 if TYPE_CHECKING:
     from puzzleflow.evaluation.results import Results
-
-
-def register(app: typer.Typer) -> None:
-    """Add the ``jpwleg`` command."""
-    app.command("jpwleg")(jpwleg)
 
 
 def jpwleg(
@@ -49,11 +44,11 @@ def jpwleg(
     the table, with published rows marked as other data. Stopped at any moment, the same command
     goes on where it was.
     """
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import InputError
     from puzzleflow.evaluation.runner import Bench
     from puzzleflow.evaluation.spec import parse_solvers
-    from puzzleflow.evaluation.square_validation import write_validation
+    from puzzleflow.evaluation.tables import write_validation
     from puzzleflow.formats.open import open_puzzles
     from puzzleflow.generation.jpwleg_sets import SETS, write_sets
     from puzzleflow.lock import locked

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import fetched, sent
+from puzzleflow.cli._options import Cluster, fetched, sent
 
 if TYPE_CHECKING:
     from puzzleflow.core.grid import Grid
-
-
-def register(app: typer.Typer) -> None:
-    """Add ``limits``."""
-    app.command("limits")(limits)
 
 
 def limits(
@@ -64,13 +58,13 @@ def limits(
     All solvers get the same puzzles. Stopped at any moment, the same command goes on
     where it was.
     """
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import InputError
     from puzzleflow.evaluation.limits.conditions import Plan
     from puzzleflow.evaluation.limits.measure import measure_limits
     from puzzleflow.evaluation.limits.page import write_limits
     from puzzleflow.evaluation.spec import parse_solvers
-    from puzzleflow.generation.kinds import read_kinds
+    from puzzleflow.generation.survey import read_kinds
     from puzzleflow.lock import locked
 
     if merge and kinds is None:

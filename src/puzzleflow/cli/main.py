@@ -1,4 +1,4 @@
-"""The ``puzzleflow`` command: every module of this folder that has ``register`` adds to it."""
+"""The ``puzzleflow`` command: every module of this folder is a subcommand, or registers several."""
 
 from __future__ import annotations
 
@@ -69,6 +69,8 @@ def build_app() -> typer.Typer:
         module = importlib.import_module(f"puzzleflow.cli.{info.name}")
         if hasattr(module, "register"):
             module.register(app)
+        elif info.name != "main" and not info.name.startswith("_"):
+            app.command(info.name)(getattr(module, info.name))
     return app
 
 

@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(publish)
-
-
 def publish(
     source: Annotated[
         Path, typer.Argument(help="Puzzles in any format that `inspect` knows, or weights.")
@@ -35,7 +30,7 @@ def publish(
     from tempfile import TemporaryDirectory
 
     from puzzleflow.addresses import address_of
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.core.errors import InputError
     from puzzleflow.formats.open import canonical_split, open_all
     from puzzleflow.formats.publishing import write_tables

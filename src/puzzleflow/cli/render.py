@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from puzzleflow.storage.source import PuzzleSource
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``render`` command."""
-    app.command("render")(render)
-
-
 def render(
     path: Annotated[Path, typer.Argument(help="Puzzles of any kind that `inspect` knows.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Picture to write.")] = Path(
@@ -118,7 +113,7 @@ def _solutions(
 
         if not source.conditions.is_closed:
             from puzzleflow.core.puzzle import Layout
-            from puzzleflow.evaluation.predicted_open import read_open_answers
+            from puzzleflow.evaluation.predicted import read_open_answers
 
             found = read_open_answers(predictions, source)
             return [

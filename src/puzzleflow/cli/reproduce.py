@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 
 if TYPE_CHECKING:
     from puzzleflow.evaluation.reproduction import Section
@@ -52,8 +52,8 @@ SCALES = {
     ),
     "small": Scale(  # two cores, three quarters of an hour, nothing but the package
         ("--per-picture 6 --splits 60/15/25", "--per-picture 3 --splits 60/15/25"),
-        "--preset small --steps 400 --minutes 5 --num-validation 20",
-        "--preset small --minutes 1 --puzzles 54",
+        "--preset compact --steps 400 --minutes 5 --num-validation 20",
+        "--preset compact --minutes 1 --puzzles 54",
         "--held-out --sizes 0/0/2000",
         masks=300,
     ),
@@ -80,11 +80,6 @@ class Stage:
         return "puzzleflow " + shlex.join(self.words)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``reproduce`` command."""
-    app.command("reproduce")(reproduce)
-
-
 def reproduce(
     out: Annotated[Path, typer.Option(help="Folder of everything; goes on there.")],
     scale: Annotated[
@@ -109,8 +104,7 @@ def reproduce(
     from puzzleflow.files import read_json, write_json
     from puzzleflow.lock import locked
 
-    if scale not in SCALES:
-        raise UnknownName("scale", scale, SCALES)
+    check_known("scale", scale, SCALES)
     stages = planned(out, SCALES[scale], images, masks, workers)
     with locked(out):
         record = out / RECORD

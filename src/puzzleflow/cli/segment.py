@@ -9,11 +9,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``segment`` command."""
-    app.command("segment")(segment)
-
-
 def segment(
     photo: Annotated[Path, typer.Argument(help="Photograph of fragments on a plain ground.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the fragments.")],
@@ -54,25 +49,18 @@ def segment(
     for name, fragment in zip(names, found.fragments, strict=True):
         write_picture(folder / name, fragment.pixels)
     write_picture(out / "preview.png", draw_preview(found))
-    write_json(
-        out / SEGMENTS,
+    sides = ("top", "left", "height", "width")
+    fragments = [
         {
-            "photo": photo.name,
-            "threshold": found.threshold,
-            "fragments": [
-                {
-                    "name": name,
-                    "bbox": dict(
-                        zip(("top", "left", "height", "width"), fragment.bbox, strict=True)
-                    ),
-                    "area_px": fragment.area_px,
-                    "cut_off": fragment.cut_off,
-                }
-                for name, fragment in zip(names, found.fragments, strict=True)
-            ],
-            "warnings": found.warnings,
-        },
-    )
+            "name": name,
+            "bbox": dict(zip(sides, fragment.bbox, strict=True)),
+            "area_px": fragment.area_px,
+            "cut_off": fragment.cut_off,
+        }
+        for name, fragment in zip(names, found.fragments, strict=True)
+    ]
+    told = {"photo": photo.name, "threshold": found.threshold, "fragments": fragments}
+    write_json(out / SEGMENTS, told | {"warnings": found.warnings})
     for warning in found.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if expected is not None and expected != count:

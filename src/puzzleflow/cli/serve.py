@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the ``serve`` command."""
-    app.command("serve")(serve)
-
-
 def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; other machines reach only what is given.")
@@ -39,8 +34,8 @@ def serve(
 
     Works offline; nothing leaves this machine. Stop it with Ctrl+C.
     """
-    from puzzleflow.web.scratch import user_folder
     from puzzleflow.web.server import run
+    from puzzleflow.web.store import user_folder
 
     run(
         host,

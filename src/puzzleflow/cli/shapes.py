@@ -91,7 +91,7 @@ def fit(
     count: int = typer.Option(2000, "-n", "--count", min=100, help="How many."),
 ) -> None:
     """Fit the generator gap to the paper's table of generated fragments; it needs no masks."""
-    from puzzleflow.generation.outline_fragments import OutlineFragments
+    from puzzleflow.generation.generators import OutlineFragments
     from puzzleflow.lock import locked
     from puzzleflow.training.gap_fit import GapFit, fit_gap_run
 
@@ -110,8 +110,8 @@ def sample(
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
 ) -> None:
     """Draw masks: 128x128, white = material."""
-    from puzzleflow.cli._progress import stage_progress
-    from puzzleflow.generation.sampling import sample_masks
+    from puzzleflow.cli._talk import stage_progress
+    from puzzleflow.generation.fragments import sample_masks
     from puzzleflow.masks import write_masks
 
     done = rejected = 0
@@ -155,8 +155,8 @@ def validate(
         validate_shapes,
         write_shape_report,
     )
-    from puzzleflow.generation.sampling import sample_masks
-    from puzzleflow.training.mask_split import split_masks
+    from puzzleflow.generation.fragments import sample_masks
+    from puzzleflow.training.banks import split_masks
 
     folder = _read(real, stretch=True)
     masks = folder.masks

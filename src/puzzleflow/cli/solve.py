@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.cli._cluster import Cluster
-from puzzleflow.cli._elsewhere import sent
-from puzzleflow.cli._puzzles import Centre, Protocol
+from puzzleflow.cli._options import Centre, Cluster, Protocol, sent
 
 if TYPE_CHECKING:
     from puzzleflow.cli._open_folder import Asked
@@ -24,11 +22,6 @@ if TYPE_CHECKING:
     from puzzleflow.storage.source import PuzzleSource
 
 LONG = 2  # so many times as long as wide: longer grids than any network was trained on
-
-
-def register(app: typer.Typer) -> None:
-    """Add the ``solve`` command."""
-    app.command("solve")(solve)
 
 
 def solve(
@@ -233,7 +226,7 @@ def _is_trained(spec: SolverSpec) -> bool:
 def _solve_set(wanted: SolvedSet, workers: int, *, fresh: bool) -> None:
     from time import perf_counter
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.evaluation.solved_set import PREDICTIONS
 
     if changed := wanted.outdated():

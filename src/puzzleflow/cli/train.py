@@ -79,11 +79,10 @@ def held_out(
     split: Annotated[str, typer.Option(help="test or val.")] = "test",
 ) -> None:
     """Link the pictures that training never saw, so that puzzles can be cut from them."""
-    from puzzleflow.core.errors import InputError, OutputError, UnknownName
+    from puzzleflow.core.errors import InputError, OutputError, check_known
     from puzzleflow.training.banks import SPLITS, split_pictures
 
-    if split not in SPLITS:
-        raise UnknownName("split", split, SPLITS)
+    check_known("split", split, SPLITS)
     pictures = split_pictures(data, split)
     if not pictures:
         raise InputError(f"{data}: no pictures of split {split!r}")
@@ -113,12 +112,12 @@ def seams(
     """Train the seam scorer of `assemble` on fresh broken pictures."""
     from dataclasses import replace
 
-    from puzzleflow.cli._progress import stage_progress
+    from puzzleflow.cli._talk import stage_progress
     from puzzleflow.cli._trainable import saying_how_to_go_on
     from puzzleflow.core.errors import InputError
     from puzzleflow.lock import locked
     from puzzleflow.training.banks import split_pictures
-    from puzzleflow.training.progress import training_progress
+    from puzzleflow.training.log import training_progress
     from puzzleflow.training.seam_examples import write_examples
     from puzzleflow.training.seams import KIND, SETTINGS, SeamRun
 

@@ -1,9 +1,4 @@
-"""Pieces on a canvas: RGBA in, RGBA or RGB out, uint8 throughout.
-
-Where pieces are said to be right or wrong, right is blue and wrong is orange
-(two colours that colour-blind people tell apart), and the outline of a wrong
-piece is twice as thick, so that print without colour still tells.
-"""
+"""Pieces on a canvas, and cut-outs in equal cells: RGBA in, RGBA or RGB out, uint8 throughout."""
 
 from __future__ import annotations
 
@@ -14,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from puzzleflow.core.ceiling import ceiling_bytes
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, turned_pieces
@@ -215,14 +211,9 @@ def tile(
     rows = -(-len(pictures) // columns)
     height = max(picture.shape[0] for picture in pictures)
     width = max(picture.shape[1] for picture in pictures)
-    page = np.empty(
-        (
-            rows * (height + spacing) - spacing + 2 * margin_px,
-            columns * (width + spacing) - spacing + 2 * margin_px,
-            3,
-        ),
-        dtype=np.uint8,
-    )
+    high = rows * (height + spacing) - spacing + 2 * margin_px
+    wide = columns * (width + spacing) - spacing + 2 * margin_px
+    page = np.empty((high, wide, 3), dtype=np.uint8)
     page[:] = background
     for index, picture in enumerate(pictures):
         row, col = divmod(index, columns)
@@ -230,3 +221,49 @@ def tile(
         left = margin_px + col * (width + spacing) + (width - picture.shape[1]) // 2
         page[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
     return page
+
+
+def equal_cells(pieces: Sequence[ByteArray], max_pixels: int | None = None) -> ByteArray:
+    """(N, H, W, 4) of (h, w, 4) pieces: the one way from pieces to a puzzle's array.
+
+    Pieces of one size are cells already and stay as they are. Others are centred, scale
+    kept and transparent around, on a square that the longest side of any of them fills:
+    solvers learn from pieces that reach, or nearly reach, the border of the cell.
+    """
+    shapes = {piece.shape[:2] for piece in pieces}
+    if not shapes:
+        raise InputError("no pieces")
+    height, width = shapes.pop()
+    if shapes:
+        height = width = max(height, width, *(side for shape in shapes for side in shape))
+    if max_pixels is None:
+        max_pixels = ceiling_bytes() // 4
+    if len(pieces) * height * width > max_pixels:
+        raise InputError(
+            f"{len(pieces)} pieces of {width}x{height} pixels are more than the "
+            f"{max_pixels:,} pixels allowed: make the pictures smaller"
+        )
+    cells = np.zeros((len(pieces), height, width, 4), np.uint8)
+    for cell, piece in zip(cells, pieces, strict=True):
+        tall, wide = piece.shape[:2]
+        top, left = (height - tall) // 2, (width - wide) // 2
+        cell[top : top + tall, left : left + wide] = piece
+    return cells
+
+
+def squared(cells: ByteArray) -> ByteArray:
+    """(N, S, S, 4) the same cells, transparent around, so that they can be turned."""
+    height, width = cells.shape[1:3]
+    side = max(height, width)
+    down, right = (side - height) // 2, (side - width) // 2
+    around = [(0, 0), (down, side - height - down), (right, side - width - right), (0, 0)]
+    return np.pad(cells, around)
+
+
+def crop_to_material(piece: ByteArray) -> ByteArray:
+    """(h, w, 4) the smallest rectangle that holds all material."""
+    rows = np.flatnonzero(piece[..., 3].any(axis=1))
+    cols = np.flatnonzero(piece[..., 3].any(axis=0))
+    if not len(rows):
+        raise FormatError("a fragment without material")
+    return piece[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1].copy()

@@ -12,7 +12,7 @@ PuzzleFlowError
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self
 
@@ -47,6 +47,13 @@ class UnknownName(InputError):
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, list[str]]]:
         return type(self), self._parts  # so that it survives the way back from a worker
+
+
+def check_known(kind: str, name: str, known: Collection[object]) -> str:
+    """``name`` itself, or an :class:`UnknownName` that lists the known names."""
+    if name not in known:
+        raise UnknownName(kind, name, known)
+    return name
 
 
 class NoWeights(InputError):

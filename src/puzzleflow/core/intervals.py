@@ -89,13 +89,9 @@ def bootstrap_weighted(
         raise InputError("an interval needs some puzzles")
     rng = child_rng(seed, "bootstrap")
     even = np.full(num_puzzles, 1 / num_puzzles)
-    values = np.concatenate(
-        [
-            figure(rng.multinomial(num_puzzles, even, size=size).astype(np.float64))
-            for size in [_AT_ONCE] * (num_resamples // _AT_ONCE) + [num_resamples % _AT_ONCE]
-            if size
-        ]
-    )  # (R,)
+    sizes = [_AT_ONCE] * (num_resamples // _AT_ONCE) + [num_resamples % _AT_ONCE]
+    drawn = (rng.multinomial(num_puzzles, even, size=size) for size in sizes if size)
+    values = np.concatenate([figure(counts.astype(np.float64)) for counts in drawn])  # (R,)
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(float(figure(np.ones((1, num_puzzles)))[0]), float(low), float(high))
 

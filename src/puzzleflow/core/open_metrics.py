@@ -31,9 +31,9 @@ import numpy as np
 from puzzleflow.core.assignment import as_placement
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.failures import Failure
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.intervals import Estimate, bootstrap_mean, bootstrap_ratio, bootstrap_weighted
+from puzzleflow.core.metrics import Failure
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 
 COVERAGES = (0.5, 0.7, 0.8, 0.9, 1.0)

@@ -7,7 +7,7 @@ import math
 import reprlib
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from puzzleflow.core.errors import FormatError
 
@@ -32,6 +32,18 @@ def from_json(kind: type[Record], value: Any) -> Record:
     """
     made: Record = _dataclass(kind, value, kind.__name__)
     return made
+
+
+class Saved:
+    """Of dataclasses that are saved as JSON beside the weights of what they describe."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)  # type: ignore[call-overload,no-any-return]
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """From JSON, of which a stranger may have written every value."""
+        return from_json(cls, values)
 
 
 def to_json(value: Any) -> Any:

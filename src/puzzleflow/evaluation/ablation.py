@@ -11,10 +11,9 @@ import numpy as np
 
 from puzzleflow.core.intervals import Estimate
 from puzzleflow.evaluation.charts import COLOURS, empty_chart, reach, save_chart
-from puzzleflow.evaluation.comparison import compare, is_clear
 from puzzleflow.evaluation.published import ABLATIONS_PAPER, PUBLISHED_ABLATIONS
-from puzzleflow.evaluation.results import SHOWN, Results
-from puzzleflow.evaluation.tables import interval_text, markdown_table
+from puzzleflow.evaluation.results import SHOWN, Results, compare
+from puzzleflow.evaluation.tables import delta_text, interval_text, markdown_table
 from puzzleflow.files import write_json, write_text
 from puzzleflow.pages import render
 
@@ -68,10 +67,7 @@ def ablation_table(report: AblationReport) -> list[list[str]]:
         if row.group != group and not is_full:
             rows.append([f"*{row.group}*", *[""] * (len(rows[0]) - 1)])
         group = row.group
-        deltas = [
-            interval_text(delta, signed=True) + (" *" if is_clear(delta) else "")
-            for delta in report.deltas(row).values()
-        ]
+        deltas = [delta_text(delta) for delta in report.deltas(row).values()]
         rows.append(
             [
                 f"**{row.label}**" if is_full else row.label,

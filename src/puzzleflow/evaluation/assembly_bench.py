@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -19,13 +18,13 @@ from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.intervals import Estimate, bootstrap_mean
 from puzzleflow.core.rng import child_seed
-from puzzleflow.evaluation.memory import PeakMemory
-from puzzleflow.evaluation.spec import MADE_WITH, SolverSpec
+from puzzleflow.evaluation.calibration import bin_of
+from puzzleflow.evaluation.runner import resumed
+from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.tables import markdown_table
-from puzzleflow.files import write_json, write_text, writing
+from puzzleflow.evaluation.worker import PeakMemory
+from puzzleflow.files import write_json, write_text
 from puzzleflow.journal import Journal
-from puzzleflow.lock import locked
-from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.base import FreeFormSolver
 from puzzleflow.solvers.free_form.registry import load_free_form_solver
 from puzzleflow.storage.free_form.source import FragmentSource
@@ -33,7 +32,6 @@ from puzzleflow.storage.free_form.source import FragmentSource
 SHOWN = ("neighbour_f1", "joined_f1", "q_pos", "right", "all_right", "foreign_f1", "recall_1",
          "recall_20", "ece")  # fmt: skip
 RECALLS = (1, 20)
-BINS = 10
 
 
 @dataclass(frozen=True)
@@ -101,27 +99,18 @@ class AssemblyBench:
     ) -> Iterator[tuple[SolverSpec, SetRecord]]:
         """Every record, those of earlier runs first; solves what the journals lack.
 
-        A solver whose code or weights have changed since starts over.
+        See :func:`resumed`.
         """
-        with ExitStack() as stack:
-            stack.enter_context(locked(self.out))
-            journals, tasks = {}, []
-            for spec in self.specs:
-                journal = self.journal(spec)
-                changed = journal.changes()
-                if fresh or (changed and changed <= MADE_WITH):
-                    with writing(journal.path):
-                        journal.path.unlink(missing_ok=True)
-                journals[spec] = stack.enter_context(journal)
-                known = {entry.index: entry for entry in journal.entries}
-                for index in range(self.num_sets):
-                    if index in known:
-                        yield spec, known[index]
-                    else:
-                        tasks.append(Task(self.source, spec, index, self.seed, self.out))
-            for spec, record in bounded_map(_solved, tasks, num_workers=num_workers, ahead=1):
-                journals[spec].append(record)
-                yield spec, record
+        return resumed(
+            self.out,
+            {spec: self.journal(spec) for spec in self.specs},
+            self.num_sets,
+            lambda spec, index: Task(self.source, spec, index, self.seed, self.out),
+            _solved,
+            num_workers=num_workers,
+            fresh=fresh,
+            ahead=1,
+        )
 
     def results(self) -> dict[str, list[SetRecord]]:
         """What the journals hold, by solver."""
@@ -205,10 +194,8 @@ def calibration_error(sure: Sequence[float], right: Sequence[int]) -> float:
     """Expected calibration error over ten bins; NaN without any fragment."""
     if not sure:
         return float("nan")
-    values, hits = np.array(sure), np.array(right, dtype=np.float64)
-    bins = np.minimum((values * BINS).astype(int), BINS - 1)
-    away = [abs((hits - values)[bins == b].sum()) for b in range(BINS)]
-    return float(sum(away) / len(values))
+    away = np.bincount(bin_of(np.array(sure)), np.array(right) - np.array(sure))
+    return float(np.abs(away).sum() / len(sure))
 
 
 def estimates(records: Sequence[SetRecord], *, seed: int = 0) -> dict[str, Estimate]:

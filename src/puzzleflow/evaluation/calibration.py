@@ -13,8 +13,7 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.intervals import LEVEL, Estimate, clustered_share
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Truth
+from puzzleflow.evaluation.results import Record, Truth
 
 CLAIMS = ("pieces", "seams", "puzzles")
 """What a solver may be sure of."""

@@ -12,29 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from puzzleflow.core.canvas import (
-    BOARD,
-    PAGE,
-    Colour,
-    as_layout,
-    board,
-    composite,
-    lay_layout,
-    mark,
-    panels,
-    rightly_laid,
-    tile,
-)
+from puzzleflow.core import canvas
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.plane import draw, window_around
 from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.evaluation.results import Results
-from puzzleflow.pictures import resize
+from puzzleflow.pictures import fitted
 from puzzleflow.storage.source import PuzzleSource
 
-INK: Colour = (64, 62, 58)
+INK: canvas.Colour = (64, 62, 58)
 MIN_SIDE_PX = 256  # smaller pictures of a figure are enlarged to at least this
 MAX_SIDE_PX = 960  # larger assemblies of free fragments are reduced to this
 NUM_CASES = 6  # on a sheet of a solver's best, typical or worst layouts
@@ -48,18 +36,18 @@ def puzzle_figure(
 
     ``position_of`` may be a whole layout, which tells its grid and the turns of the pieces.
     """
-    shown = panels(puzzle, position_of)
+    shown = canvas.panels(puzzle, position_of)
     factor = max(1, -(-MIN_SIDE_PX // max(next(iter(shown.values())).shape[:2])))
     enlarged = {name: _enlarge(panel, factor) for name, panel in shown.items()}
     if not captions:
-        return tile(list(enlarged.values()), len(enlarged))
+        return canvas.tile(list(enlarged.values()), len(enlarged))
     texts = {name: name for name in enlarged}
     if position_of is not None and puzzle.truth is not None:
-        right = rightly_laid(puzzle, as_layout(position_of, puzzle))
+        right = canvas.rightly_laid(puzzle, canvas.as_layout(position_of, puzzle))
         assert right is not None
         texts["solved"] = f"solved: {np.count_nonzero(right)} of {puzzle.num_pieces} right"
     columns = [caption(panel, texts[name]) for name, panel in enlarged.items()]
-    return tile(columns, len(columns))
+    return canvas.tile(columns, len(columns))
 
 
 def contact_sheet(
@@ -79,12 +67,13 @@ def contact_sheet(
     tiles = []
     for index, puzzle in enumerate(puzzles):
         if isinstance(puzzle, FragmentSet):
-            name, picture = puzzle.name, _fit(board(_assembled(puzzle, 2 * tile_px)), tile_px)
+            name = puzzle.name
+            picture = fitted(canvas.board(_assembled(puzzle, 2 * tile_px)), tile_px)
         else:
             name = puzzle.puzzle_id
             picture = _thumbnail(puzzle, None if layouts is None else layouts[index], tile_px)
         tiles.append(caption(picture, name or str(index)) if captions else picture)
-    return tile(tiles, columns)
+    return canvas.tile(tiles, columns)
 
 
 def fragment_figure(fragments: FragmentSet, *, captions: bool = True) -> ByteArray:
@@ -93,22 +82,22 @@ def fragment_figure(fragments: FragmentSet, *, captions: bool = True) -> ByteArr
     Without poses the fragments alone.
     """
     known = bool(fragments.placed.any())
-    truth = board(_assembled(fragments, MAX_SIDE_PX)) if known else None
+    truth = canvas.board(_assembled(fragments, MAX_SIDE_PX)) if known else None
     side_px = MAX_SIDE_PX if truth is None else max(truth.shape[:2])
-    heap = tile(
-        [composite(fragment.pixels) for fragment in fragments.fragments],
+    heap = canvas.tile(
+        [canvas.composite(fragment.pixels) for fragment in fragments.fragments],
         columns=max(1, round(len(fragments) ** 0.5)),
-        background=BOARD,
+        background=canvas.BOARD,
     )
-    heap = _fit(heap, side_px)
+    heap = fitted(heap, side_px)
     told = f"{len(fragments)} fragments"
     if truth is None:
-        return tile([caption(heap, told) if captions else heap], 1)
+        return canvas.tile([caption(heap, told) if captions else heap], 1)
     if not captions:
-        return tile([heap, truth], 2)
+        return canvas.tile([heap, truth], 2)
     placed = int(fragments.placed.sum())
     shown = "truth" if fragments.has_truth else f"truth, as far as known ({placed})"
-    return tile([caption(heap, told), caption(truth, shown)], 2)
+    return canvas.tile([caption(heap, told), caption(truth, shown)], 2)
 
 
 def _assembled(fragments: FragmentSet, max_side_px: int) -> ByteArray:
@@ -117,7 +106,7 @@ def _assembled(fragments: FragmentSet, max_side_px: int) -> ByteArray:
     return draw(fragments.fragments, fragments.poses, window)
 
 
-def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> ByteArray:
+def caption(picture: ByteArray, text: str, *, background: canvas.Colour = canvas.PAGE) -> ByteArray:
     """The picture with one centred line of text below it, shortened to fit."""
     height, width = picture.shape[:2]
     size_px = int(np.clip(width / 18, 11, 28))
@@ -133,29 +122,19 @@ def caption(picture: ByteArray, text: str, *, background: Colour = PAGE) -> Byte
 
 def _thumbnail(puzzle: Puzzle, answer: IntArray | Layout | None, tile_px: int) -> ByteArray:
     if answer is None:
-        shown = panels(puzzle, None)
-        return _fit(shown.get("truth", shown["shuffled"]), tile_px)
-    layout = as_layout(answer, puzzle)
-    pieces, right = puzzle.pieces, rightly_laid(puzzle, layout)
-    laid = lay_layout(pieces, layout)
+        shown = canvas.panels(puzzle, None)
+        return fitted(shown.get("truth", shown["shuffled"]), tile_px)
+    layout = canvas.as_layout(answer, puzzle)
+    pieces, right = puzzle.pieces, canvas.rightly_laid(puzzle, layout)
+    laid = canvas.lay_layout(pieces, layout)
     if right is not None:
         width_px = max(1, round(1.2 * max(laid.shape[:2]) / tile_px))  # about 1 px when small
-        laid = lay_layout(mark(pieces, right, width_px=width_px), layout)
-    return _fit(board(laid), tile_px)
+        laid = canvas.lay_layout(canvas.mark(pieces, right, width_px=width_px), layout)
+    return fitted(canvas.board(laid), tile_px)
 
 
 def _enlarge(picture: ByteArray, factor: int) -> ByteArray:
     return picture.repeat(factor, axis=0).repeat(factor, axis=1)
-
-
-def _fit(picture: ByteArray, side_px: int) -> ByteArray:
-    """The picture with a longer side of ``side_px``."""
-    return _scaled(picture, side_px / max(picture.shape[:2]))
-
-
-def _scaled(picture: ByteArray, scale: float) -> ByteArray:
-    height, width = (max(1, round(scale * size)) for size in picture.shape[:2])
-    return resize(picture, height, width)
 
 
 @dataclass(frozen=True)
@@ -200,12 +179,12 @@ def case_sheet(source: PuzzleSource, results: Results, cases: list[Case]) -> Byt
     strips = []
     for case in cases:
         record = results.records[case.place]
-        shown = panels(source.read(record.index), record.layout)
-        strip = tile(
-            [_fit(panel, PANEL_PX) for panel in shown.values()], 3, margin_px=0, spacing_px=8
+        shown = canvas.panels(source.read(record.index), record.layout)
+        strip = canvas.tile(
+            [fitted(panel, PANEL_PX) for panel in shown.values()], 3, margin_px=0, spacing_px=8
         )
         strips.append(caption(strip, case.caption))
-    return tile(strips, 2)
+    return canvas.tile(strips, 2)
 
 
 def _case_caption(results: Results, place: int) -> str:

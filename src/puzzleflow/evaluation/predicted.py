@@ -11,7 +11,10 @@ import numpy as np
 from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import Scores, official_result, score
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.open_facts import open_answer
+from puzzleflow.core.open_metrics import OpenAnswer, OpenScores, score_open
+from puzzleflow.core.puzzle import Layout, Puzzle
+from puzzleflow.evaluation.results import read_truths
 from puzzleflow.evaluation.runner import data_fingerprint
 from puzzleflow.storage.layout import SavedLayout, default_names, read_layout
 from puzzleflow.storage.predictions import Predictions, read_predictions
@@ -197,7 +200,12 @@ def result_record(scores: Scores, *, seed: int = 0) -> dict[str, Any]:
         "per_sample_piece_acc": scores.per_puzzle("absolute"),
         "per_sample_perfect": scores.is_perfect,
     }
-    result["puzzleflow"] = {
+    result["puzzleflow"] = _percentages(scores, seed)
+    return result
+
+
+def _percentages(scores: Scores | OpenScores, seed: int) -> dict[str, Any]:
+    return {
         "metrics": {
             metric: {
                 "percent": 100 * estimate.value,
@@ -207,7 +215,6 @@ def result_record(scores: Scores, *, seed: int = 0) -> dict[str, Any]:
         },
         "failures": scores.failure_counts(),
     }
-    return result
 
 
 def matched(saved: SavedLayout, puzzle: Puzzle) -> SavedLayout:
@@ -232,3 +239,49 @@ def matched(saved: SavedLayout, puzzle: Puzzle) -> SavedLayout:
     if len(set(names)) < len(names):
         return saved
     return saved.reordered([saved.names.index(name) for name in names])
+
+
+def read_open_answers(path: Path, source: PuzzleSource) -> list[OpenAnswer]:
+    """One answer for every puzzle of ``source``, from any file that holds layouts."""
+    grid = source.grid
+    if grid is None:
+        raise InputError(f"{source.path}: cannot be scored, the puzzles differ in grid")
+    if path.is_dir() and (path / SOLUTIONS).is_file():
+        path /= SOLUTIONS
+    if not path.is_dir() and path.suffix not in (".json", ".jsonl"):
+        return _from_predictions(path, source)
+    answers = []
+    for one in read_layouts(path, source):
+        sure = one.sure if isinstance(one, Solved) else one.confidence
+        aside = None if one.open is None else one.open.aside
+        answers.append(open_answer(one.whole, grid, aside, sure))
+    return answers
+
+
+def _from_predictions(path: Path, source: PuzzleSource) -> list[OpenAnswer]:
+    rows = read_predictions(path)
+    check_fits(rows, source)
+    told = rows.told or {}
+    answers = []
+    for index, position_of in enumerate(rows.position_of):
+        row = {name: array[index] for name, array in told.items()}
+        layout = Layout(position_of, grid=rows.grid_of(index), turns=row.get("turns"))
+        aside, sure = row.get("aside_prob"), row.get("confidence")
+        answers.append(open_answer(layout, rows.grid_of(index), aside, sure))
+    return answers
+
+
+def score_open_file(path: Path, source: PuzzleSource) -> OpenScores:
+    """The answers of a file, scored against the puzzles they were made for."""
+    if not source.has_truth:
+        raise InputError(f"{source.path}: cannot be scored, the truth is not known")
+    return score_open(read_open_answers(path, source), read_truths(source, len(source)))
+
+
+def open_record(scores: OpenScores, *, seed: int = 0) -> dict[str, Any]:
+    """Every metric in percent with its 95 % interval, and the classes of failure, as JSON."""
+    return {
+        "num_puzzles": len(scores),
+        "conditions": str(scores.conditions),
+        **_percentages(scores, seed),
+    }

@@ -16,17 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.types import ByteArray
 from puzzleflow.evaluation import tables
-from puzzleflow.evaluation.comparison import compare_all
 from puzzleflow.evaluation.figures import case_sheet, pick_cases
 from puzzleflow.evaluation.published import table_for
-from puzzleflow.evaluation.results import CLASSES, SHOWN, Results
+from puzzleflow.evaluation.results import CLASSES, SHOWN, Results, compare_all
 from puzzleflow.evaluation.runner import Bench
 from puzzleflow.evaluation.tables import Report
 from puzzleflow.files import write_bytes, write_json, write_text
 from puzzleflow.pages import render
-from puzzleflow.pictures import to_image
+from puzzleflow.pictures import encoded
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 
 MOST_REASONS = 5
@@ -68,7 +66,7 @@ def write_report(bench: Bench, report: Report) -> list[Path]:
     out, written, sheets = bench.out, [], []
     for spec, results in zip(bench.specs, report.results, strict=True):
         for kind, cases in pick_cases(results, seed=bench.seed).items():
-            webp = _webp(case_sheet(bench.source, results, cases))
+            webp = encoded(case_sheet(bench.source, results, cases), "WEBP", quality=85)
             sheets.append(Sheet(spec.label, kind, webp, [case.caption for case in cases]))
             written.append(out / "sheets" / f"{spec.file_stem}-{kind}.webp")
             write_bytes(written[-1], webp)
@@ -220,10 +218,4 @@ def _csv(lines: list[dict[str, Any]]) -> str:
     table = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
     table.writeheader()
     table.writerows(lines)
-    return stream.getvalue()
-
-
-def _webp(pixels: ByteArray) -> bytes:
-    stream = io.BytesIO()
-    to_image(pixels).save(stream, format="WEBP", quality=85)
     return stream.getvalue()

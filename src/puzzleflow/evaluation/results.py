@@ -1,21 +1,21 @@
-"""What a solver reached on a set of puzzles, puzzle by puzzle and in all."""
+"""What a solver did and reached on a set of puzzles, and whether two of them differ by luck."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.failures import Failure
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.intervals import Estimate, bootstrap_mean, percent
-from puzzleflow.core.metrics import score
-from puzzleflow.core.open_facts import open_answer
+from puzzleflow.core.metrics import Failure, score
+from puzzleflow.core.open_facts import OpenFacts, open_answer
 from puzzleflow.core.open_metrics import OpenAnswer, OpenScores, OpenTruth, score_open
+from puzzleflow.core.puzzle import Layout
+from puzzleflow.core.records import RARELY
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.evaluation.journal import Record
 from puzzleflow.storage.source import PuzzleSource
 
 SHOWN = {"PA": "perfect", "AA": "absolute", "SRA": "relations"}
@@ -23,6 +23,41 @@ SHOWN = {"PA": "perfect", "AA": "absolute", "SRA": "relations"}
 
 CLASSES = (*(kind.label for kind in Failure), "no answer")
 NO_ANSWER = len(Failure)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one solver did with one puzzle.
+
+    position_of  the layout, or None where the solver refused (``refusal`` says why)
+    seconds      prepare and solve, wall clock, without loading the solver
+    memory_mb    memory the puzzle needed above what the worker held, None if not measured
+    worker_mb    peak resident memory of the worker meanwhile, or None
+    confidence   per piece that it lies right, or None where the solver does not say
+    seams        per seam of the layout that it is one, right seams and then down seams, each
+                 row by row (the order of ``Grid.neighbours``), or None
+    open         grid, turns and pieces aside where the puzzle is not closed, or None
+    """
+
+    index: int
+    puzzle_id: str
+    position_of: tuple[int, ...] | None
+    seconds: float
+    memory_mb: float | None = None
+    worker_mb: float | None = None
+    refusal: str = ""
+    confidence: tuple[float, ...] | None = None
+    seams: tuple[float, ...] | None = None
+    open: OpenFacts | None = field(default=None, metadata=RARELY)
+
+    @property
+    def layout(self) -> Layout | None:
+        """The whole layout, or None where the solver refused."""
+        if self.position_of is None:
+            return None
+        if self.open is None:
+            return Layout(np.array(self.position_of, dtype=np.int64))
+        return self.open.layout(self.position_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,3 +193,74 @@ def _score_open(solver: str, records: tuple[Record, ...], truths: Sequence[Truth
 def _median(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.median(known)) if known else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A paired comparison of two solvers.
+
+    differences              first − second in points, by metric, with 95 % intervals
+    only_first, only_second  puzzles that one solved and the other did not
+    mcnemar_p                exact two-sided p of these two counts if both were equally good
+    """
+
+    first: str
+    second: str
+    num_puzzles: int
+    differences: dict[str, Estimate]
+    only_first: int
+    only_second: int
+    mcnemar_p: float
+
+
+def compare(first: Results, second: Results, *, seed: int = 0) -> Comparison:
+    """Paired comparison; both must be results of the same puzzles."""
+    if first.indices != second.indices:
+        raise ValueError("a paired comparison needs the same puzzles on both sides")
+    differences = {
+        metric: bootstrap_mean(100 * (first.shares[metric] - second.shares[metric]), seed=seed)
+        for metric in SHOWN
+    }
+    first_solved, second_solved = first.shares["PA"] == 1, second.shares["PA"] == 1
+    only_first = int((first_solved & ~second_solved).sum())
+    only_second = int((second_solved & ~first_solved).sum())
+    return Comparison(
+        first.solver,
+        second.solver,
+        len(first),
+        differences,
+        only_first,
+        only_second,
+        mcnemar_p(only_first, only_second),
+    )
+
+
+MOST_PAIRED = 4  # solvers of which every pair is compared
+
+
+def compare_all(
+    results: Sequence[Results], *, seed: int = 0, reference: str = ""
+) -> list[Comparison]:
+    """Every pair once, in the order given; of many solvers each with ``reference``."""
+    against = [result for result in results if result.solver == reference]
+    if len(results) > MOST_PAIRED and against:
+        others = (result for result in results if result.solver != reference)
+        return [compare(other, against[0], seed=seed) for other in others]
+    return [
+        compare(first, second, seed=seed)
+        for place, first in enumerate(results)
+        for second in results[place + 1 :]
+    ]
+
+
+def is_clear(difference: Estimate) -> bool:
+    """The interval leaves out zero."""
+    return difference.low > 0 or difference.high < 0
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Exact two-sided McNemar test: a fair coin for every puzzle on which the two differ."""
+    from scipy.stats import binomtest
+
+    discordant = only_first + only_second
+    return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0

@@ -1,20 +1,21 @@
-"""Several solvers over the same puzzles, in parallel, and resumable at any moment."""
+"""Several solvers over the same puzzles, in parallel, resumable at any moment, with a forecast."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from time import monotonic
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Results, Truth, read_truths, score_records
+from puzzleflow.evaluation.results import SHOWN, Record, Results, Truth, read_truths, score_records
 from puzzleflow.evaluation.spec import MADE_WITH, SolverSpec
 from puzzleflow.evaluation.worker import Task, forget, solve_task
 from puzzleflow.files import writing
@@ -92,32 +93,22 @@ class Bench:
     ) -> Iterator[tuple[SolverSpec, Record]]:
         """Every record, those of earlier runs first; solves what the journals lack.
 
-        A record is in its journal before it is handed out. Killed at any
-        moment, the next run goes on where this one stopped; ``fresh`` starts over, and
-        so does a solver whose code or weights have changed. The folder is held for this
-        process meanwhile.
+        See :func:`resumed`.
         """
         run = uuid4().hex
-        outdated = self.outdated()
-        with ExitStack() as stack:
-            stack.enter_context(locked(self.out))
-            journals, tasks = {}, []
-            for spec in self.specs:
-                journal = self.journal(spec)
-                if fresh or spec.label in outdated:
-                    with writing(journal.path):
-                        journal.path.unlink(missing_ok=True)
-                journals[spec] = stack.enter_context(journal)
-                known = self._by_index(journal.entries)
-                for index in range(self.num_puzzles):
-                    if index in known:
-                        yield spec, known[index]
-                    else:
-                        tasks.append(Task(run, self.source, spec, index, self.seed, self.threads))
-            stack.callback(forget)  # one worker is this process
-            for spec, record in bounded_map(solve_task, tasks, num_workers=num_workers, ahead=2):
-                journals[spec].append(record)
-                yield spec, record
+        try:
+            yield from resumed(
+                self.out,
+                {spec: self.journal(spec) for spec in self.specs},
+                self.num_puzzles,
+                lambda spec, i: Task(run, self.source, spec, i, self.seed, self.threads),
+                solve_task,
+                num_workers=num_workers,
+                fresh=fresh,
+                ahead=2,
+            )
+        finally:
+            forget()  # one worker is this process
 
     def run(self, *, num_workers: int = 1, fresh: bool = False) -> list[Results]:
         """Solve what is left, then score everything."""
@@ -135,6 +126,43 @@ class Bench:
         ]
 
 
+def resumed(
+    out: Path,
+    journals: Mapping[SolverSpec, Journal[Any]],
+    count: int,
+    task: Callable[[SolverSpec, int], Any],
+    solve: Callable[[Any], tuple[SolverSpec, Any]],
+    *,
+    num_workers: int,
+    fresh: bool,
+    ahead: int,
+) -> Iterator[tuple[SolverSpec, Any]]:
+    """The lines of ``count`` puzzles or sets by every solver, those of earlier runs first.
+
+    What the journals lack is solved. A line is in its journal before it is handed out. Killed at
+    any moment, the next run goes on where this one stopped; ``fresh`` starts over, and so does a
+    solver whose code or weights have changed. The folder is held for this process meanwhile.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(locked(out))
+        tasks = []
+        for spec, journal in journals.items():
+            changed = journal.changes()
+            if fresh or (changed and changed <= MADE_WITH):
+                with writing(journal.path):
+                    journal.path.unlink(missing_ok=True)
+            stack.enter_context(journal)
+            known = {line.index: line for line in journal.entries}
+            for index in range(count):
+                if index in known:
+                    yield spec, known[index]
+                else:
+                    tasks.append(task(spec, index))
+        for spec, line in bounded_map(solve, tasks, num_workers=num_workers, ahead=ahead):
+            journals[spec].append(line)
+            yield spec, line
+
+
 def data_fingerprint(source: PuzzleSource) -> str:
     """A digest of the size of a set and of three of its puzzles, truth included."""
     digest = blake2b(digest_size=12)
@@ -149,3 +177,69 @@ def data_fingerprint(source: PuzzleSource) -> str:
         if puzzle.truth is not None:
             digest.update(puzzle.truth.tobytes())
     return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One solver's line; PA, AA and SRA in percent over the puzzles done so far."""
+
+    solver: str
+    done: int
+    total: int
+    pa: float
+    aa: float
+    sra: float
+    seconds: float
+    left_s: float | None
+    failed: int = 0
+
+
+class Standings:
+    """Sums that are updated record by record; constant work for each."""
+
+    def __init__(
+        self,
+        solvers: Sequence[str],
+        truths: Sequence[Truth],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._truths = truths
+        self._clock = clock
+        self._sums = {solver: dict.fromkeys((*SHOWN, "seconds"), 0.0) for solver in solvers}
+        self._done = dict.fromkeys(solvers, 0)
+        self._failed = dict.fromkeys(solvers, 0)
+        self._started: dict[str, tuple[float, int]] = {}
+
+    def add(self, solver: str, record: Record) -> None:
+        """Count one result."""
+        results = score_records(solver, [record], self._truths)
+        for metric in SHOWN:
+            self._sums[solver][metric] += 100 * float(results.shares[metric][0])
+        self._sums[solver]["seconds"] += record.seconds
+        self._done[solver] += 1
+        self._failed[solver] += results.num_refused
+        self._started.setdefault(solver, (self._clock(), self._done[solver]))
+
+    def rows(self) -> list[Standing]:
+        """One line per solver, in the order given."""
+        return [self._row(solver) for solver in self._sums]
+
+    def _row(self, solver: str) -> Standing:
+        done, total = self._done[solver], len(self._truths)
+        sums = self._sums[solver]
+        pa, aa, sra, seconds = (sums[name] / max(1, done) for name in (*SHOWN, "seconds"))
+        left_s, failed = self._left_s(solver), self._failed[solver]
+        return Standing(solver, done, total, pa, aa, sra, seconds, left_s, failed)
+
+    def _left_s(self, solver: str) -> float | None:
+        """Rate since the first record of this run, applied to what is left."""
+        done, total = self._done[solver], len(self._truths)
+        if done == total:
+            return 0.0
+        if solver not in self._started:
+            return None
+        start, done_before = self._started[solver]
+        fresh = done - done_before
+        if fresh == 0:
+            return None
+        return (self._clock() - start) / fresh * (total - done)

@@ -14,20 +14,8 @@ from puzzleflow.core.canvas import tile
 from puzzleflow.core.types import BoolArray
 from puzzleflow.evaluation.charts import COLOURS, coloured, empty_chart, save_chart
 from puzzleflow.files import write_json, write_text
-from puzzleflow.generation.fidelity import (
-    Distance,
-    Projection,
-    Spread,
-    Summary,
-    Table,
-    compare,
-    nearest_iou,
-    project,
-    spread,
-    summarise,
-)
+from puzzleflow.generation import fidelity
 from puzzleflow.generation.geometry import EDGE_FEATURES, FEATURES, feature_table
-from puzzleflow.generation.published_shapes import REAL, SYNTHETIC
 from puzzleflow.pages import render
 from puzzleflow.pictures import write_picture
 
@@ -39,11 +27,11 @@ GREY = (96, 96, 96)
 class Group:
     """One set of generated masks measured against the real ones."""
 
-    table: Table
-    summary: dict[str, Summary]
-    distance: dict[str, Distance]
-    spread: Spread
-    projection: Projection
+    table: fidelity.Table
+    summary: dict[str, fidelity.Summary]
+    distance: dict[str, fidelity.Distance]
+    spread: fidelity.Spread
+    projection: fidelity.Projection
     nearest: NDArray[np.float64]  # (N,) IoU with the nearest training mask
 
 
@@ -52,8 +40,8 @@ class ShapeReport:
     """Everything that the report says."""
 
     real_name: str
-    real_table: Table
-    real_summary: dict[str, Summary]
+    real_table: fidelity.Table
+    real_summary: dict[str, fidelity.Summary]
     real_nearest: NDArray[np.float64] | None  # None: compared masks are the training masks
     groups: dict[str, Group]
 
@@ -73,14 +61,14 @@ def validate_shapes(
         table = feature_table(masks)
         groups[name] = Group(
             table,
-            summarise(table),
-            compare(real_table, table),
-            spread(real_table, table),
-            project(real_table, table),
-            nearest_iou(masks, training),
+            fidelity.summarise(table),
+            fidelity.compare(real_table, table),
+            fidelity.spread(real_table, table),
+            fidelity.project(real_table, table),
+            fidelity.nearest_iou(masks, training),
         )
-    nearest = nearest_iou(real, training) if held_out else None
-    return ShapeReport(real_name, real_table, summarise(real_table), nearest, groups)
+    nearest = fidelity.nearest_iou(real, training) if held_out else None
+    return ShapeReport(real_name, real_table, fidelity.summarise(real_table), nearest, groups)
 
 
 def write_shape_report(
@@ -101,7 +89,7 @@ def as_json(report: ShapeReport) -> dict[str, Any]:
     return {
         "paper": {
             name: {feature: asdict(row) for feature, row in rows.items()}
-            for name, rows in (("real", REAL), ("synthetic", SYNTHETIC))
+            for name, rows in (("real", fidelity.REAL), ("synthetic", fidelity.SYNTHETIC))
         },
         "real": {
             "name": report.real_name,
@@ -141,8 +129,11 @@ def paper_table(report: ShapeReport) -> list[list[str]]:
     """
     rows = [["feature", "paper real", "paper synthetic", "real", *report.groups]]
     for feature in FEATURES:
-        wanted = SYNTHETIC[feature]
-        cells = [_spread_of(row) for row in (REAL[feature], wanted, report.real_summary[feature])]
+        wanted = fidelity.SYNTHETIC[feature]
+        cells = [
+            _spread_of(row)
+            for row in (fidelity.REAL[feature], wanted, report.real_summary[feature])
+        ]
         for group in report.groups.values():
             found = group.summary[feature]
             mean, sd = 100 * (found.mean / wanted.mean - 1), 100 * (found.sd / wanted.sd - 1)
@@ -151,7 +142,7 @@ def paper_table(report: ShapeReport) -> list[list[str]]:
     return rows
 
 
-def _spread_of(row: Summary) -> str:
+def _spread_of(row: fidelity.Summary) -> str:
     return f"{_number(row.mean)} ± {_number(row.sd)}"
 
 

@@ -9,28 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.canvas import (
-    RIGHT,
-    UNPLACED,
-    WRONG,
-    board,
-    composite,
-    lay,
-    lay_layout,
-    outline,
-)
+from puzzleflow.core import canvas
 from puzzleflow.core.open_facts import OpenFacts
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution, turned_pieces
 from puzzleflow.core.records import to_json
 from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import ByteArray, FloatArray, IntArray
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Results, Truth, score_records
+from puzzleflow.evaluation.results import Record, Results, Truth, score_records
 from puzzleflow.evaluation.spec import SolverSpec
 from puzzleflow.evaluation.worker import checked
 from puzzleflow.files import write_json
 from puzzleflow.pictures import write_animation, write_picture
-from puzzleflow.solvers.sight import seen
+from puzzleflow.solvers.base import seen
 from puzzleflow.storage.layout import SavedLayout, write_layout
 
 MAX_FRAMES = 60  # of an animation
@@ -87,7 +77,7 @@ def write_solution(
     animation  the suffix of a file that shows how the layout came about, or None
     """
     stem = file_stem(puzzle.puzzle_id, number)
-    write_picture(out / f"{stem}.png", lay_layout(puzzle.pieces, _layout(puzzle, solution)))
+    write_picture(out / f"{stem}.png", canvas.lay_layout(puzzle.pieces, _layout(puzzle, solution)))
     if solution.confidence is not None:
         write_picture(out / f"{stem}.confidence.png", confidence_picture(puzzle, solution))
     write_json(out / f"{stem}.confidence.json", confidence_record(solution))
@@ -110,23 +100,24 @@ def frames_of(puzzle: Puzzle, solution: Solution) -> list[ByteArray]:
             order = np.argsort(-solution.confidence, kind="stable")
         rank = np.argsort(order)  # (N,) when each piece is laid
         counts = range(puzzle.num_pieces + 1)
-        steps = [np.where(rank < count, solution.position_of, UNPLACED) for count in counts]
+        steps = [np.where(rank < count, solution.position_of, canvas.UNPLACED) for count in counts]
     if solution.turns is not None:
         pieces = turned_pieces(pieces, solution.turns)
     every = -(-len(steps) // MAX_FRAMES)
     shown = [*steps[:-1:every], steps[-1]]
-    return [composite(lay(pieces, step, grid)) for step in shown]
+    return [canvas.composite(canvas.lay(pieces, step, grid)) for step in shown]
 
 
 def confidence_picture(puzzle: Puzzle, solution: Solution) -> ByteArray:
     """The layout with every piece outlined from orange (unsure) to blue (sure)."""
     assert solution.confidence is not None
     sure = np.clip(solution.confidence, 0.0, 1.0)[:, None]  # (N, 1)
-    mixed = np.rint(sure * np.array(RIGHT) + (1 - sure) * np.array(WRONG)).astype(int)  # (N, 3)
+    blue, orange = np.array(canvas.RIGHT), np.array(canvas.WRONG)
+    mixed = np.rint(sure * blue + (1 - sure) * orange).astype(int)  # (N, 3)
     width_px = max(2, round(min(puzzle.piece_px) / 24))
     colours = [(int(red), int(green), int(blue)) for red, green, blue in mixed]
-    outlined = outline(puzzle.pieces, colours, [width_px] * puzzle.num_pieces)
-    return board(lay_layout(outlined, _layout(puzzle, solution)))
+    outlined = canvas.outline(puzzle.pieces, colours, [width_px] * puzzle.num_pieces)
+    return canvas.board(canvas.lay_layout(outlined, _layout(puzzle, solution)))
 
 
 def _layout(puzzle: Puzzle, solution: Solution) -> Layout:

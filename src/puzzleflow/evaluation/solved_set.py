@@ -19,8 +19,7 @@ from puzzleflow.core.errors import InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_seed
-from puzzleflow.evaluation.journal import Record
-from puzzleflow.evaluation.results import Results, read_truths, score_records
+from puzzleflow.evaluation.results import Record, Results, read_truths, score_records
 from puzzleflow.evaluation.runner import data_fingerprint
 from puzzleflow.evaluation.solved_puzzle import layout_path, write_solution
 from puzzleflow.evaluation.spec import MADE_WITH, SolverSpec
@@ -29,8 +28,7 @@ from puzzleflow.files import writing
 from puzzleflow.journal import Journal
 from puzzleflow.lock import locked
 from puzzleflow.parallel import available_cores, bounded_map
-from puzzleflow.solvers.base import Session, Solver
-from puzzleflow.solvers.sight import seen
+from puzzleflow.solvers.base import Session, Solver, seen
 from puzzleflow.storage.predictions import write_predictions
 from puzzleflow.storage.solutions import KIND, SOLUTIONS, Solved, open_arrays
 from puzzleflow.storage.source import PuzzleSource
@@ -40,10 +38,6 @@ BLOCK = 8  # puzzles that one task takes together
 PIECES_AT_ONCE = 100  # encoded in one batch; more gain nothing on a processor
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    return
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +90,11 @@ class SolvedSet:
         return changes if changes <= MADE_WITH else set()
 
     def run(
-        self, *, num_workers: int = 1, fresh: bool = False, on_progress: Progress = _silent
+        self,
+        *,
+        num_workers: int = 1,
+        fresh: bool = False,
+        on_progress: Progress = lambda stage, done, total: None,
     ) -> list[Solved]:
         """Solve what is left and write ``solutions.jsonl`` and ``predictions.npz``.
 

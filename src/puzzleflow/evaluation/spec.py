@@ -1,4 +1,4 @@
-"""Which solver, with which options: what ``--solvers`` is made of."""
+"""Which solver, with which options, or which group of them: what ``--solvers`` is made of."""
 
 from __future__ import annotations
 
@@ -11,15 +11,31 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from puzzleflow.core.errors import InputError, NoWeights
-from puzzleflow.evaluation.groups import group_members
+from puzzleflow.core.errors import InputError, NoWeights, check_known
 from puzzleflow.options import options_of
 from puzzleflow.registry import parse_call
 from puzzleflow.solvers.base import Solver
-from puzzleflow.solvers.registry import SOLVERS, load_solver
+from puzzleflow.solvers.registry import SOLVERS, list_solvers, load_solver
 
 MADE_WITH = {"code", "weights"}  # the keys of digests: results made otherwise are made again
 MAX_STEM = 120
+TABLE_1 = (
+    "greedy", "genetic", "jigsawgan", "diffassemble", "jpdvt", "puzlm", "fcvit", "flow",
+)  # fmt: skip
+JPWLEG = (
+    "jpdvt", "greedy", "deepzzle", "tabu", "genetic", "flow", "sd2rl", "fcvit", "pdn-ga", "puzlm",
+)  # fmt: skip
+NEWER = ("rg-lns", "relational")  # what came after those tables
+LEARNED = (
+    "deepzzle", "diffassemble", "fcvit", "flow", "flow-seams", "jigsawgan", "jpdvt", "pdn-ga",
+    "puzlm", "sd2rl",
+)  # fmt: skip
+GROUPS = {
+    "@table1": (*TABLE_1, *NEWER),
+    "@jpwleg": (*JPWLEG, *NEWER),
+    "@learned": (*LEARNED, *NEWER),
+    "@all": ("random", *TABLE_1, *JPWLEG),
+}
 
 
 @dataclass(frozen=True)
@@ -130,3 +146,17 @@ def _digest(paths: set[Path]) -> str:
     for path in files:
         digest.update(path.read_bytes())
     return digest.hexdigest() if files else ""
+
+
+def group_members(name: str) -> list[str]:
+    """The solvers of a group, each once, tables in the paper's order.
+
+    A row ``NAME+`` of ``@all`` follows its ``NAME``; solvers of no table come last.
+    """
+    check_known("group of solvers", name, GROUPS)
+    members = list(dict.fromkeys(GROUPS[name]))
+    if name == "@all":
+        known = list_solvers()
+        members = [row for n in members for row in (n, f"{n}+") if row in known]
+        members += [n for n in known if n not in (*members, *NEWER)] + list(NEWER)
+    return members

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from puzzleflow.core.intervals import Estimate
-from puzzleflow.evaluation.comparison import Comparison, is_clear
-from puzzleflow.evaluation.published import PUBLISHED, Published, published_of
-from puzzleflow.evaluation.results import CLASSES, SHOWN, Results
+from puzzleflow.evaluation.published import METHODS, PUBLISHED, SUPPLEMENT, Published, published_of
+from puzzleflow.evaluation.results import CLASSES, SHOWN, Comparison, Results, is_clear
+from puzzleflow.files import write_json, write_text
+from puzzleflow.pages import render
+
+TABLES = {"jpwleg-3": "JPwLEG-3", "jpwleg-5": "JPwLEG-5"}  # our sets → the published columns
+METRICS = ("AA", "PA")  # in the order of the supplement
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +93,8 @@ def open_table(report: Report) -> list[list[str]]:
     rows = [["solver", *(f"{open_name(name)} %" for name in columns)]]
     for results in report.results:
         told = report.open_estimates.get(results.solver, {})
-        rows.append(
-            [
-                results.solver,
-                *(interval_text(told[name]) if name in told else "–" for name in columns),
-            ]
-        )
+        cells = [interval_text(told[name]) if name in told else "–" for name in columns]
+        rows.append([results.solver, *cells])
     return rows
 
 
@@ -100,16 +102,9 @@ def failure_table(report: Report) -> list[list[str]]:
     """How many puzzles of each solver fall in each class."""
     rows = [["solver", *CLASSES]]
     for results in report.results:
-        counts = results.class_counts()
-        rows.append(
-            [
-                results.solver,
-                *(
-                    f"{counts[name]} ({100 * counts[name] / len(results):.1f} %)"
-                    for name in CLASSES
-                ),
-            ]
-        )
+        counts = results.class_counts().items()
+        cells = [f"{count} ({100 * count / len(results):.1f} %)" for _, count in counts]
+        rows.append([results.solver, *cells])
     return rows
 
 
@@ -132,21 +127,10 @@ def cost_table(report: Report) -> list[list[str]]:
     rows = [[*head, "MiB, largest worker"]]
     for results in report.results:
         seconds = results.seconds
-        rows.append(
-            [
-                results.solver,
-                *(
-                    f"{value:.4g}"
-                    for value in (
-                        float(np.median(seconds)),
-                        float(seconds.mean()),
-                        float(np.percentile(seconds, 95)),
-                    )
-                ),
-                _or_dash(results.memory_mb()),
-                _or_dash(results.worker_mb()),
-            ]
-        )
+        taken = (np.median(seconds), seconds.mean(), np.percentile(seconds, 95))
+        cells = [f"{value:.4g}" for value in taken]
+        cells += [_or_dash(results.memory_mb()), _or_dash(results.worker_mb())]
+        rows.append([results.solver, *cells])
     return rows
 
 
@@ -154,21 +138,10 @@ def comparison_table(report: Report) -> list[list[str]]:
     """Every pair of solvers on the same puzzles."""
     head = ["first", "second", *(f"Δ{metric}, points" for metric in SHOWN)]
     rows = [[*head, "solved by first only", "by second only", "McNemar p"]]
-    for comparison in report.comparisons:
-        rows.append(
-            [
-                comparison.first,
-                comparison.second,
-                *(
-                    interval_text(comparison.differences[metric], signed=True)
-                    + (" *" if is_clear(comparison.differences[metric]) else "")
-                    for metric in SHOWN
-                ),
-                str(comparison.only_first),
-                str(comparison.only_second),
-                f"{comparison.mcnemar_p:.3g}",
-            ]
-        )
+    for pair in report.comparisons:
+        points = [delta_text(pair.differences[metric]) for metric in SHOWN]
+        counts = [str(pair.only_first), str(pair.only_second), f"{pair.mcnemar_p:.3g}"]
+        rows.append([pair.first, pair.second, *points, *counts])
     return rows
 
 
@@ -176,14 +149,8 @@ def published_table(report: Report) -> list[list[str]]:
     """What others published, with source and remark."""
     rows = [["published method", "PA %", "AA %", "SRA %", "source", "remark"]]
     for row in report.published:
-        rows.append(
-            [
-                row.method,
-                *(_or_dash(value) for value in (row.pa, row.aa, row.sra)),
-                row.source,
-                row.note,
-            ]
-        )
+        figures = [_or_dash(value) for value in (row.pa, row.aa, row.sra)]
+        rows.append([row.method, *figures, row.source, row.note])
     return rows
 
 
@@ -191,6 +158,11 @@ def interval_text(estimate: Estimate, *, signed: bool = False) -> str:
     """``57.5 [52.3, 62.7]``."""
     sign = "+" if signed else ""
     return f"{estimate.value:{sign}.1f} [{estimate.low:{sign}.1f}, {estimate.high:{sign}.1f}]"
+
+
+def delta_text(difference: Estimate) -> str:
+    """A difference with its interval; * marks one without zero."""
+    return interval_text(difference, signed=True) + (" *" if is_clear(difference) else "")
 
 
 def markdown_table(rows: list[list[str]]) -> str:
@@ -201,3 +173,57 @@ def markdown_table(rows: list[list[str]]) -> str:
 
 def _or_dash(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
+
+
+def validation_table(results: Mapping[str, Sequence[Results]]) -> list[list[str]]:
+    """AA and PA on both sets: ours with intervals, then the published rows, marked as such."""
+    rows = [["method", *(f"{TABLES[name]} {m} %" for name in TABLES for m in METRICS)]]
+    for solver in _solvers(results):
+        found = {name: _of(results.get(name, ()), solver) for name in TABLES}
+        cells = [
+            interval_text(one.estimate(metric)) if one is not None else "–"
+            for one in found.values()
+            for metric in METRICS
+        ]
+        rows.append([METHODS.get(solver, solver) + f" (`{solver}`)", *cells])
+    for method in dict.fromkeys(row.method for row in _published()):
+        figures = [
+            value
+            for table in TABLES.values()
+            for row in [next((r for r in PUBLISHED[table] if r.method == method), None)]
+            for value in ((row.aa, row.pa) if row is not None else (None, None))
+        ]
+        cells = ["–" if value is None else f"{value:.1f}" for value in figures]
+        rows.append([f"*{method}, published, other data*", *cells])
+    return rows
+
+
+def write_validation(
+    folder: Path, facts: Mapping[str, Any], results: Mapping[str, Sequence[Results]]
+) -> list[Path]:
+    """``jpwleg.md`` and ``jpwleg.json``."""
+    paths = [folder / "jpwleg.md", folder / "jpwleg.json"]
+    table = markdown_table(validation_table(results))
+    write_text(paths[0], render("jpwleg.md", facts=facts, table=table, paper=SUPPLEMENT))
+    figures = {
+        name: {
+            one.solver: {metric: asdict(one.estimate(metric)) for metric in ("PA", "AA", "SRA")}
+            for one in found
+        }
+        for name, found in results.items()
+    }
+    write_json(paths[1], {"facts": dict(facts), "figures": figures})
+    return paths
+
+
+def _published() -> list[Published]:
+    rows = [row for table in TABLES.values() for row in PUBLISHED[table]]
+    return [row for row in rows if row.source == SUPPLEMENT]
+
+
+def _solvers(results: Mapping[str, Sequence[Results]]) -> list[str]:
+    return list(dict.fromkeys(one.solver for found in results.values() for one in found))
+
+
+def _of(results: Sequence[Results], solver: str) -> Results | None:
+    return next((one for one in results if one.solver == solver), None)

@@ -16,16 +16,22 @@ from typing import Any
 import numpy as np
 
 from puzzleflow.addresses import address_of
+from puzzleflow.core.canvas import lay
 from puzzleflow.core.errors import InputError, NotAPermutation, PuzzleFlowError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
+from puzzleflow.core.puzzle import Puzzle, turned_pieces
 from puzzleflow.core.records import to_json
 from puzzleflow.core.types import FloatArray, IntArray
-from puzzleflow.formats.elsewhere import fetched
-from puzzleflow.formats.open import POSE_FILES, canonical_split, on_grid, open_all, open_source
+from puzzleflow.formats.open import (
+    POSE_FILES,
+    canonical_split,
+    fetched,
+    on_grid,
+    open_all,
+    open_source,
+)
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.arrays import NPY_MAGIC, ZIP_MAGIC, first_bytes, map_npy
-from puzzleflow.storage.fingerprint import find_repeats, fingerprint
 from puzzleflow.storage.free_form.audit import assembly_facts, audit_sets
 from puzzleflow.storage.free_form.source import FragmentSource
 from puzzleflow.storage.layout import read_layout
@@ -36,6 +42,12 @@ Report = Callable[[str, int, int], None]
 MAX_LISTED = 20
 _BLOCK = 64  # puzzles that a worker looks at in a go
 _OPAQUE_STEP = np.uint32(1 << 24)  # one level of alpha in a pixel that is read as a number
+SPOTS = 16
+SAME_LEVELS = 8.0
+MIN_COMMON = 24
+_REACH = 2  # a spot is 5 x 5 pixels
+_COMPARED = 256
+_GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
 def inspect_path(
@@ -285,3 +297,61 @@ def _repeat_fault(entry: dict[str, Any]) -> str:
     a, b = entry["pairs"][0]
     where = f"within {first or 'the set'}" if first == second else f"between {first} and {second}"
     return f"{entry['count']} pairs of puzzles {where} show the same picture, first {a} and {b}"
+
+
+def fingerprint(puzzle: Puzzle) -> FloatArray:
+    """(256,) brightness of 16 × 16 spots of the solved picture, NaN without material.
+
+    Two puzzles show the same picture if the spots that both have differ by at most
+    :data:`SAME_LEVELS` on average (root mean square, of 255). Between 1,500 museum pictures
+    broken into 3x3 or 5x5 pieces no pair came below 16; the same picture broken twice stays
+    near 0.
+    """
+    if puzzle.truth is None:
+        raise ValueError("a fingerprint needs the truth")
+    turns = puzzle.true_turns
+    upright = puzzle.pieces if turns is None else turned_pieces(puzzle.pieces, turns)
+    canvas = lay(upright, puzzle.truth, puzzle.grid)  # (H, W, 4)
+    rows, cols = (_spots(size) for size in canvas.shape[:2])
+    around = canvas[np.ix_(rows.ravel(), cols.ravel())]  # (16*5, 16*5, 4)
+    width = 2 * _REACH + 1
+    present = (around[..., 3] > 127).astype(np.float32)
+    grey = (around[..., :3].astype(np.float32) @ _GREY) * present
+    shape = (SPOTS, width, SPOTS, width)
+    count = present.reshape(shape).sum((1, 3))  # (16, 16)
+    total = grey.reshape(shape).sum((1, 3))  # (16, 16)
+    enough = count * 2 >= width * width
+    return np.where(enough, total / np.maximum(count, 1), np.float32(np.nan)).ravel()
+
+
+def _spots(size: int) -> IntArray:
+    """(16, 5) pixel indices of every spot along one side."""
+    centres = ((np.arange(SPOTS) + 0.5) * size / SPOTS).astype(np.int64)
+    reach = np.arange(-_REACH, _REACH + 1)
+    return np.asarray(np.clip(centres[:, None] + reach, 0, size - 1))
+
+
+def find_repeats(first: FloatArray, second: FloatArray | None = None) -> IntArray:
+    """(R, 2) index pairs of (M, 256) fingerprints that show the same picture.
+
+    Without ``second`` the pairs i < j within ``first``.
+    """
+    within = second is None
+    other = first if second is None else second
+    pairs: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
+    there, values = _split(other)
+    for start in range(0, len(first), _COMPARED):
+        mine, own = _split(first[start : start + _COMPARED])  # (b, 256)
+        common = mine @ there.T  # (b, M)
+        squares = (own**2) @ there.T + mine @ (values**2).T - 2 * own @ values.T
+        same = (common >= MIN_COMMON) & (squares <= SAME_LEVELS**2 * common)
+        rows, cols = np.nonzero(same)
+        found = np.stack([rows + start, cols], axis=1)  # (R, 2)
+        pairs.append(found[found[:, 0] < found[:, 1]] if within else found)
+    return np.concatenate(pairs)
+
+
+def _split(fingerprints: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Presence (M, 256) and value with 0 where absent (M, 256)."""
+    present = np.isfinite(fingerprints)
+    return present.astype(np.float32), np.where(present, fingerprints, 0).astype(np.float32)

@@ -10,16 +10,16 @@ through the entry-point group ``puzzleflow.formats``: a subclass of
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
 
+from puzzleflow.addresses import address_of, located
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.splits import SPLITS, split_named
-from puzzleflow.formats.elsewhere import fetched
 from puzzleflow.registry import Registry
 from puzzleflow.storage.free_form.cutouts import CutOutSource
 from puzzleflow.storage.free_form.source import FragmentSource
-from puzzleflow.storage.source import PuzzleSource, Source
+from puzzleflow.storage.source import SPLITS, PuzzleSource, Source, chosen_split, split_named
 
 FORMATS = Registry(
     what="file format",
@@ -40,6 +40,13 @@ FORMATS = Registry(
 )
 LAST = "folder"  # takes any folder of pictures, so every other format is asked before it
 POSE_FILES = ("fragments.json", "groundtruth.json", "fragmentList.txt", "fragments.txt")
+_TABLES = (
+    ".npy",
+    ".parquet",
+    ".csv",
+    ".json",
+    ".h5",
+)  # files whose own name may begin with a split
 
 
 def open_puzzles(
@@ -84,11 +91,7 @@ def open_source(path: str | Path, *, split: str | None = None, grid: Grid | None
     _check_readable(path)
     folders = split_folders(path)
     if folders:
-        if split is None and len(folders) > 1:
-            raise InputError(f"{path} holds the splits {', '.join(folders)}: choose one of them")
-        split = split or next(iter(folders))
-        if split not in folders:
-            raise InputError(f"{path} has no split {split!r}; it holds {', '.join(folders)}")
+        split = chosen_split(path, folders, split)
         path = folders[split]
     reader = _reader(path)
     if reader is None:
@@ -191,3 +194,50 @@ def _reader(path: Path) -> type[Source] | None:
     if not path.exists():
         return None
     return next((reader for reader in _readers() if reader.recognise(path)), None)
+
+
+def fetched(path: str | Path, splits: Collection[str] | None) -> Path:
+    """The same path, or where the files of an address lie now.
+
+    splits  those that are wanted; empty for the only one there may be, None for all
+    """
+    address = address_of(path)
+    if address is None:
+        return Path(path)
+
+    def choose(names: list[str]) -> list[str]:
+        found = {name: split_of(name) for name in names}
+        held = [split for split in SPLITS if split in found.values()]
+        sets = _sets(names)
+        if sets:
+            raise InputError(
+                f"{address}: its data sets lie deeper; choose one of "
+                + ", ".join(f"{address.rstrip('/')}/{name}" for name in sets)
+            )
+        if splits is None:
+            return names
+        if not splits and len(held) > 1:
+            raise InputError(f"{address} holds the splits {', '.join(held)}: choose one of them")
+        for split in splits:
+            if held and split not in held:
+                raise InputError(f"{address} has no split {split!r}; it holds {', '.join(held)}")
+        return [name for name in names if found[name] in (None, *(splits or held))]
+
+    return located(address, choose)
+
+
+def split_of(name: str) -> str | None:
+    """The split that a file belongs to, by a folder on its way or its own first word."""
+    path = PurePosixPath(name)
+    own = path.stem.replace("-", "_").split("_")[0] if path.suffix in _TABLES else ""
+    return next((split for part in (*path.parts[:-1], own) if (split := split_named(part))), None)
+
+
+def _sets(names: list[str]) -> list[str]:
+    """Folders that each have splits of their own, where no split lies beside them."""
+    parts = [PurePosixPath(name).parts for name in names]
+    if any(split_named(part[0]) for part in parts if len(part) > 1):
+        return []
+    return sorted(
+        {part[0] for part in parts if len(part) > 2 and split_named(part[1])} - {"recipe"}
+    )

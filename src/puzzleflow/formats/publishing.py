@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from puzzleflow.core.errors import InputError
 from puzzleflow.files import read_regular, write_text
 from puzzleflow.formats.open import on_grid, open_all
 from puzzleflow.lock import locked
 from puzzleflow.pages import render
-from puzzleflow.storage.parquet_writer import write_parquet
+from puzzleflow.storage.parquet import write_parquet
+from puzzleflow.storage.source import chosen_split
 
 CARD = "README.md"
 SHEET = "contact_sheet.png"
@@ -31,9 +31,7 @@ def write_tables(
     """
     sources = {name: on_grid(source) for name, source in open_all(path).items()}
     if only is not None:
-        if only not in sources:
-            raise InputError(f"{path} has no split {only!r}; it holds {', '.join(sources)}")
-        sources = {only: sources[only]}
+        sources = {only: sources[chosen_split(Path(path), sources, only)]}
     beside = Path(path)
     text = read_regular(beside / CARD).decode(errors="replace") if (beside / CARD).is_file() else ""
     counts = {}

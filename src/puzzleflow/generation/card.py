@@ -15,7 +15,7 @@ from puzzleflow.generation.erosion import erosion_label
 from puzzleflow.generation.plan import Request
 from puzzleflow.generation.recipe import Recipe, Renderer
 from puzzleflow.pages import render
-from puzzleflow.pictures import resize, write_picture
+from puzzleflow.pictures import reduced, write_picture
 
 SHEET = "contact_sheet.png"
 _SHOWN = 12
@@ -88,12 +88,7 @@ def _sheet(recipes: Mapping[str, Recipe], renderer: Renderer) -> ByteArray:
     pictures = []
     for row in rows:
         shown = panels(renderer.puzzle(row, renderer.pieces(row)), None)
-        for name in ("shuffled", "truth"):
-            height, width = shown[name].shape[:2]
-            scale = min(1.0, _SHOWN_PX / max(height, width))
-            pictures.append(
-                resize(shown[name], max(1, round(height * scale)), max(1, round(width * scale)))
-            )
+        pictures += [reduced(shown[name], _SHOWN_PX) for name in ("shuffled", "truth")]
     return tile(pictures, columns=6, margin_px=8)
 
 

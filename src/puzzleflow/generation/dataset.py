@@ -24,23 +24,17 @@ from puzzleflow.core.types import IntArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.card import set_statistics, write_card
 from puzzleflow.generation.erosion import erosion_label
-from puzzleflow.generation.kinds import kinds_of
 from puzzleflow.generation.plan import (
+    SPLIT_NAMES,
     Request,
     picture_order,
     picture_statistics,
     pictures_digest,
     plan_recipes,
 )
-from puzzleflow.generation.recipe import (
-    Recipe,
-    RecipeRow,
-    Renderer,
-    pieces_crc,
-)
+from puzzleflow.generation.recipe import Recipe, RecipeRow, Renderer, pieces_crc
 from puzzleflow.generation.recipe_file import read_recipe, write_recipe
-from puzzleflow.generation.splits import SPLIT_NAMES
-from puzzleflow.generation.survey import survey_pictures
+from puzzleflow.generation.survey import kinds_of, survey_pictures
 from puzzleflow.generation.workfolder import STATISTICS, PuzzleLog, Work, work_folder
 from puzzleflow.parallel import bounded_map
 from puzzleflow.storage.gap_writer import PUZZLES, GapCodec, write_gap_files
@@ -50,17 +44,13 @@ _MASKS_AT_ONCE = 64
 Progress = Callable[[str, int, int], None]  # stage, done, total
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    return
-
-
 def generate_set(
     images: str | Path,
     out: str | Path,
     request: Request,
     *,
     num_workers: int = 1,
-    on_progress: Progress = _silent,
+    on_progress: Progress = lambda stage, done, total: None,
 ) -> dict[str, Any]:
     """Cut the pictures below ``images`` into the data set ``out``; returns its statistics.
 
@@ -109,7 +99,7 @@ def materialise_set(
     images: Path | None = None,
     outlines: Path | None = None,
     num_workers: int = 1,
-    on_progress: Progress = _silent,
+    on_progress: Progress = lambda stage, done, total: None,
 ) -> dict[str, Any]:
     """Render recipe folders (by split) into the data set ``out``; returns its statistics.
 

@@ -17,30 +17,33 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import numpy as np
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray
-from puzzleflow.options import checked_call
+from puzzleflow.options import Within, checked_call
 from puzzleflow.registry import Registry
 
 EROSIONS = Registry(
     what="erosion",
     group="puzzleflow.erosions",
     builtin={
-        "fixed": "puzzleflow.generation.straight_erosion:FixedErosion",
-        "gap": "puzzleflow.generation.drawn_erosion:gap",
-        "linear": "puzzleflow.generation.straight_erosion:LinearErosion",
-        "none": "puzzleflow.generation.straight_erosion:NoErosion",
-        "outline": "puzzleflow.generation.drawn_erosion:outline",
-        "outlines": "puzzleflow.generation.drawn_erosion:OutlineErosion",
-        "vae": "puzzleflow.generation.drawn_erosion:vae",
-        "vae-prior": "puzzleflow.generation.drawn_erosion:vae_prior",
+        "fixed": "puzzleflow.generation.erosion:FixedErosion",
+        "gap": "puzzleflow.generation.erosion_models:gap",
+        "linear": "puzzleflow.generation.erosion:LinearErosion",
+        "none": "puzzleflow.generation.erosion:NoErosion",
+        "outline": "puzzleflow.generation.erosion_models:outline",
+        "outlines": "puzzleflow.generation.erosion_models:OutlineErosion",
+        "vae": "puzzleflow.generation.erosion_models:vae",
+        "vae-prior": "puzzleflow.generation.erosion_models:vae_prior",
     },
 )
 SHRINK = ":shrink="
+# Deepzzle lays 96 px squares at a pitch of 144 px and moves each by up to 7 px.
+LINEAR_MARGIN = (17 / 144, 31 / 144)
 
 
 @runtime_checkable
@@ -67,7 +70,7 @@ def erosion_model(name: str) -> ErosionModel:
     """The erosion model that ``name`` describes."""
     base, shrink = split_shrink(name.strip())
     if shrink:
-        from puzzleflow.generation.shrinking import ShrunkErosion
+        from puzzleflow.generation.erosion_models import ShrunkErosion
 
         percent = shrink.removeprefix(SHRINK)
         shrunk: ErosionModel = checked_call(
@@ -98,3 +101,44 @@ def fingerprint(model: ErosionModel) -> str:
 def erosion_label(name: str) -> str:
     """A name to show: without the folder of the outlines."""
     return f"outlines{split_shrink(name)[1]}" if name.startswith("outlines") else name
+
+
+class NoErosion:
+    """Whole square pieces."""
+
+    name = "none"
+
+    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
+        return np.ones((len(seeds), height, width), bool)
+
+
+class FixedErosion:
+    """A gap of ``px`` between neighbouring pieces; the seed changes nothing."""
+
+    def __init__(self, px: Annotated[int, Within(0)]) -> None:
+        self.gap_px = px
+        self.name = f"fixed:{self.gap_px}"
+
+    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
+        if self.gap_px >= min(height, width):
+            raise InputError(f"erosion {self.name} leaves nothing of {height}x{width} px pieces")
+        before, after = self.gap_px // 2, self.gap_px - self.gap_px // 2
+        masks = np.zeros((len(seeds), height, width), bool)
+        masks[:, before : height - after, before : width - after] = True
+        return masks
+
+
+class LinearErosion:
+    """Straight gaps whose width is drawn for each of the four sides."""
+
+    name = "linear"
+
+    def masks(self, seeds: Sequence[int], height: int, width: int) -> BoolArray:
+        masks = np.zeros((len(seeds), height, width), bool)
+        for mask, seed in zip(masks, seeds, strict=True):
+            top, bottom, left, right = child_rng(seed, "linear").uniform(*LINEAR_MARGIN, size=4)
+            mask[
+                round(top * height) : height - round(bottom * height),
+                round(left * width) : width - round(right * width),
+            ] = True
+        return masks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -9,18 +10,25 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.core.fragments import Fragment, FragmentSet
 from puzzleflow.core.plane import Window, place
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.rng import child_rng
-from puzzleflow.core.types import BoolArray, ByteArray
-from puzzleflow.generation.fracture import PATTERNS, fracture
-from puzzleflow.generation.real_outlines import outlined
-from puzzleflow.generation.weathering import Weathering, inner_distance, weathered
+from puzzleflow.core.types import BoolArray, ByteArray, FloatArray
+from puzzleflow.generation.fracture import (
+    PATTERNS,
+    Weathering,
+    fracture,
+    inner_distance,
+    largest_part,
+    weathered,
+)
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}
 MIN_AREA_PX = 64  # a fragment with less material is dust, not a fragment
+TURNS = 12  # angles that are tried, so that the silhouette lies well on the part
+STEPS = 12  # of the search for its size
 
 
 @dataclass(frozen=True)
@@ -48,10 +56,8 @@ class FreeForm:
         low, high = self.fragments
         if not 2 <= low <= high <= 1000:
             raise InputError(f"a picture breaks into 2 to 1000 fragments, not {low} to {high}")
-        if self.pattern not in (*PATTERNS, "any"):
-            raise UnknownName("fracture pattern", self.pattern, (*PATTERNS, "any"))
-        if self.rotation not in ROTATIONS:
-            raise UnknownName("rotation", self.rotation, ROTATIONS)
+        check_known("fracture pattern", self.pattern, (*PATTERNS, "any"))
+        check_known("rotation", self.rotation, ROTATIONS)
         if not (0 <= self.light < 1 and 0 <= self.missing < 1 and 0 <= self.foreign < 1):
             raise InputError("light, missing and foreign are shares in [0, 1)")
 
@@ -112,8 +118,7 @@ def turn_fragments(fragments: FragmentSet, seed: int, rotation: str = "free") ->
 
     For sets whose files show every fragment upright.
     """
-    if rotation not in ROTATIONS:
-        raise UnknownName("rotation", rotation, ROTATIONS)
+    check_known("rotation", rotation, ROTATIONS)
     turned, poses = [], []
     for index, (fragment, pose) in enumerate(
         zip(fragments.fragments, fragments.poses, strict=True)
@@ -182,3 +187,43 @@ def _turned(fragment: Fragment, angle: float) -> Fragment:
     pixels = np.zeros((side_y, side_x, 4), dtype=np.uint8)
     pixels[patch.box] = np.clip(np.rint(255 * np.concatenate([colours, alpha], axis=2)), 0, 255)
     return replace(fragment, pixels=pixels)
+
+
+def outlined(
+    rng: np.random.Generator, mask: BoolArray, silhouette: BoolArray, gap: float
+) -> BoolArray:
+    """(H, W) what is left of a part, in one piece: where a real silhouette covers it.
+
+    silhouette  (h, w) of any size; it is turned to where it covers most, from a random angle
+                on, and made as large as leaves about the ``gap`` (over √area) to neighbours
+
+    Of the edge, 4 √area long, gap / 2 · √area goes: 1 − 2 gap of the area is left.
+    """
+    share = max(0.3, 1 - 2 * gap)
+    rows, cols = np.nonzero(mask)
+    own = np.stack([cols - cols.mean(), rows - rows.mean()], axis=1)  # (M, 2)
+    y, x = np.nonzero(silhouette)
+    middle = np.array([x.mean(), y.mean()])
+    alike = math.sqrt(len(x) / len(own))  # pixels of the silhouette for one of the part
+
+    def covered(angle: float, size: float) -> BoolArray:
+        cos, sin = math.cos(angle), math.sin(angle)
+        at = own @ np.array([[cos, sin], [-sin, cos]]) * (alike / size) + middle  # (M, 2)
+        return _looked_up(silhouette, at)
+
+    start = float(rng.uniform(0, 2 * math.pi))
+    angles = start + 2 * math.pi * np.arange(TURNS) / TURNS
+    angle = float(max(angles, key=lambda each: covered(each, 1.0).sum()))
+    low, high = 0.5, 4.0
+    for _ in range(STEPS):
+        size = (low + high) / 2
+        low, high = (size, high) if covered(angle, size).mean() < share else (low, size)
+    kept = np.zeros_like(mask)
+    kept[rows, cols] = covered(angle, high)
+    return largest_part(kept) if kept.any() else kept
+
+
+def _looked_up(silhouette: BoolArray, at: FloatArray) -> BoolArray:
+    """(M,) whether points x, y fall on the silhouette."""
+    found = ndimage.map_coordinates(silhouette.astype(np.float32), at.T[::-1], order=1)
+    return np.asarray(found >= 0.5)

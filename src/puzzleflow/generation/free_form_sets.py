@@ -20,7 +20,7 @@ from puzzleflow.generation.free_form import FreeForm, break_picture
 from puzzleflow.lock import LOCK, locked
 from puzzleflow.masks import read_masks
 from puzzleflow.parallel import bounded_map
-from puzzleflow.pictures import list_pictures, read_picture, resize
+from puzzleflow.pictures import fitted, list_pictures, read_picture
 from puzzleflow.storage.free_form.own import DATA, write_fragments
 
 REQUEST = "request.json"
@@ -138,6 +138,4 @@ def _silhouettes(path: str) -> tuple[BoolArray, ...]:
 
 def _sized(path: Path, side_px: int) -> ByteArray:
     """A picture whose longer side has ``side_px``."""
-    pixels = read_picture(path, enough_px=side_px)
-    scale = side_px / max(pixels.shape[:2])
-    return resize(pixels, *(max(1, round(scale * size)) for size in pixels.shape[:2]))
+    return fitted(read_picture(path, enough_px=side_px), side_px)

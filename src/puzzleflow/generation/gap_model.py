@@ -18,15 +18,9 @@ import numpy as np
 
 from puzzleflow.core.errors import FormatError
 from puzzleflow.core.types import BoolArray
-from puzzleflow.generation.outline_model import (
-    BANDS,
-    COARSE,
-    Floats,
-    OutlineModel,
-    coarse_vector,
-)
+from puzzleflow.generation.fidelity import SYNTHETIC
+from puzzleflow.generation.outline_model import BANDS, COARSE, Floats, OutlineModel, coarse_vector
 from puzzleflow.generation.outlines import POINTS, filled_share, framed_mask
-from puzzleflow.generation.published_shapes import SYNTHETIC
 from puzzleflow.generation.quick_geometry import hull_features
 from puzzleflow.generation.thinning import Thinning
 from puzzleflow.masks import MASK_PX

@@ -18,7 +18,7 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.builder import make_canvas
 from puzzleflow.pictures import read_picture
-from puzzleflow.storage.jpwleg_writer import write_jpwleg
+from puzzleflow.storage.jpwleg import write_jpwleg
 
 PIECE_PX = 96
 SETS = {"jpwleg-3": (Grid(3, 3), 48), "jpwleg-5": (Grid(5, 5), 12)}  # grid, gap in px

@@ -14,9 +14,9 @@ from scipy import ndimage
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray
+from puzzleflow.generation.fragments import fill_holes, largest_component
 from puzzleflow.generation.geometry import outline, resample
-from puzzleflow.generation.masks import fill_holes, largest_component
-from puzzleflow.generation.tracing import is_whole
+from puzzleflow.generation.quick_geometry import is_whole
 from puzzleflow.masks import MASK_PX, bounding_box
 from puzzleflow.search.compiling import compiled
 

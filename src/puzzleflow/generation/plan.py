@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,15 +16,72 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import IntArray
-from puzzleflow.generation.builder import draw_positions
-from puzzleflow.generation.duplicates import near_duplicate_groups
+from puzzleflow.generation.builder import draw_opening, draw_positions
 from puzzleflow.generation.erosion import erosion_model, fingerprint
-from puzzleflow.generation.kinds import check_foreign_kind, is_stranger
-from puzzleflow.generation.opening import draw_opening
 from puzzleflow.generation.recipe import Recipe, RecipeRow, Stranger
-from puzzleflow.generation.splits import assign_splits, parse_shares
-from puzzleflow.generation.survey import Surveyed
+from puzzleflow.generation.survey import (
+    Surveyed,
+    check_foreign_kind,
+    is_stranger,
+    near_duplicate_groups,
+)
 from puzzleflow.pictures import list_pictures
+
+SPLIT_NAMES = ("train", "val", "test")
+
+
+def parse_shares(text: str) -> tuple[float, float, float]:
+    """``"70/15/15"`` → shares of train, val and test that sum to 1."""
+    numbers = re.split(r"[/,:]", text)
+    try:
+        shares = [float(number) for number in numbers]
+    except ValueError:
+        shares = []
+    if len(shares) != 3 or not all(0 <= s < 1e9 for s in shares) or sum(shares) <= 0:
+        raise InputError(f"splits {text!r}: expected TRAIN/VAL/TEST, for example 70/15/15")
+    total = sum(shares)
+    return shares[0] / total, shares[1] / total, shares[2] / total
+
+
+def split_sizes(count: int, shares: tuple[float, float, float]) -> list[int]:
+    """Whole numbers that sum to ``count``, each as near to its share as can be."""
+    exact = [share * count for share in shares]
+    sizes = [int(size + 1e-9) for size in exact]
+    remainders = [size - whole for size, whole in zip(exact, sizes, strict=True)]
+    for index in sorted(range(3), key=lambda i: (-remainders[i], i))[: count - sum(sizes)]:
+        sizes[index] += 1
+    return sizes
+
+
+def assign_splits(
+    groups: IntArray, shares: tuple[float, float, float], seed: int
+) -> dict[str, IntArray]:
+    """Indices of the pictures of every split, in a random order; groups stay whole.
+
+    groups  (M,) pictures with the same number belong together
+
+    Large groups are dealt first, each to a split drawn by the room that is left,
+    so that single pictures fill every split to its exact size at the end.
+    """
+    rng = child_rng(seed, "splits")
+    numbers, counts = np.unique(groups, return_counts=True)
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
+    order = rng.permutation(len(numbers))
+    order = order[np.argsort(-counts[order], kind="stable")]
+    room = np.array(split_sizes(len(groups), shares), dtype=np.int64)
+    dealt: list[list[int]] = [[], [], []]
+    for index in order:
+        fits = np.where(room >= counts[index], room, 0)
+        if fits.sum() > 0:
+            chosen = int(np.searchsorted(np.cumsum(fits), rng.integers(fits.sum()), side="right"))
+        else:
+            chosen = int(np.argmax(room))
+        room[chosen] -= counts[index]
+        dealt[chosen].extend(members[index].tolist())
+    return {
+        name: rng.permutation(np.array(sorted(indices), dtype=np.int64))
+        for name, indices in zip(SPLIT_NAMES, dealt, strict=True)
+    }
 
 
 @dataclass(frozen=True)

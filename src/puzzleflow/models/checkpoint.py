@@ -10,6 +10,7 @@ before any of that network is allocated.
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import partial
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.ceiling import check_bytes, check_time, reading
 from puzzleflow.core.errors import CannotSolve, FormatError, InputError, NoWeights, naming
-from puzzleflow.files import open_regular, write_bytes
+from puzzleflow.files import foreign, open_regular, write_bytes
 from puzzleflow.models.blueprint import check_blueprint, check_tensors
 from puzzleflow.models.device import find_device, placed
 
@@ -206,3 +207,26 @@ def solver_weights(solver: str, name: str) -> Path:
             f"solver {solver!r} has no bundled weights; train it with `puzzleflow train {solver} "
             f"--data PICTURES --out RUN` and name them: {solver}:weights=RUN/{solver}.safetensors"
         ) from error
+
+
+def read_torch_file(path: Path) -> Any:
+    """What the file holds, of no more bytes than it has itself; code inside is never run.
+
+    PyTorch's format since 1.6 is an archive that is not packed; the one before, a bare
+    pickle, is read too.
+    """
+    with foreign(path, "a plain PyTorch checkpoint"):
+        with open_regular(path) as stream:
+            if zipfile.is_zipfile(stream):
+                stream.seek(0)
+                _check_archive(path, zipfile.ZipFile(stream))
+            else:
+                check_bytes(2 * path.stat().st_size, f"{path}: its tensors")
+        return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
+    members = archive.infolist()
+    check_bytes(2 * sum(m.file_size for m in members), f"{path}: what it unpacks to")
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise FormatError(f"{path}: expected a PyTorch checkpoint, found a packed archive")

@@ -20,15 +20,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from puzzleflow.core.errors import InputError, OutputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.files import write_bytes, write_json
-from puzzleflow.models.flow_graphs import (
+from puzzleflow.models.conv_encoder import PRIOR_FEATURES
+from puzzleflow.models.flow_engine import (
     DESCRIPTION,
     ENCODER,
     IDENTITY,
     STEP,
     GraphsDescription,
+    needs_export_extra,
+    onnx_runtime,
 )
-from puzzleflow.models.onnx_runtime import needs_export_extra, onnx_runtime
-from puzzleflow.models.piece_tokens import PRIOR_FEATURES
 from puzzleflow.models.puzzleflow import PuzzleFlow
 
 OPSET = 20

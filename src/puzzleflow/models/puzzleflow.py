@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, UnknownName, check_known
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.records import from_json
-from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE
-from puzzleflow.models.piece_encoder import ConvPieceEncoder, LiteEncoder, PieceEncoder, ViTEncoder
-from puzzleflow.models.piece_tokens import TokenConfig
+from puzzleflow.core.records import Saved
+from puzzleflow.models.conv_encoder import MAX_PX, MAX_SIZE, TokenConfig
+from puzzleflow.models.piece_encoder import ConvPieceEncoder, PieceEncoder, ViTEncoder
 from puzzleflow.models.relational import CellEmbedding, cell_coordinates
 
 MAX_LAYERS = 256
@@ -26,10 +25,10 @@ VIT_SIZES = (
 
 
 @dataclass(frozen=True)
-class FlowConfig:
+class FlowConfig(Saved):
     """One PuzzleFlow; presets below. Saved beside its weights."""
 
-    encoder: str = "vit"  # "vit", "lite0" or "conv"
+    encoder: str = "vit"  # "vit" or "conv"
     piece_px: int = 128
     dim: int = 768
     num_layers: int = 4
@@ -61,8 +60,7 @@ class FlowConfig:
                 raise InputError(f"{name}: no trained model has this size, {size}")
         if unknown := set(self.vit or {}) - set(VIT_SIZES):
             raise InputError(f"vit: unknown {', '.join(sorted(unknown))[:80]}")
-        if self.activation not in ("relu", "gelu"):
-            raise UnknownName("activation", self.activation, ("relu", "gelu"))
+        check_known("activation", self.activation, ("relu", "gelu"))
         if not (0 <= self.dropout < 1 and 0 < self.time_scale <= 1e6):
             raise InputError("dropout lies from 0 to below 1, time_scale above 0 up to a million")
 
@@ -73,19 +71,16 @@ class FlowConfig:
                 f"this model places {self.num_positions} pieces, not the {grid} grid's"
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> FlowConfig:
+    def from_dict(cls, values: dict[str, Any]) -> Self:
         known = {field.name for field in fields(cls)}
         if unknown := set(values) - known:
             raise InputError(f"a flow model has no setting {', '.join(sorted(unknown))[:80]}")
-        return from_json(cls, values)
+        return super().from_dict(values)
 
 
-_SMALL = FlowConfig(
-    encoder="lite0", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
+_COMPACT = FlowConfig(
+    encoder="conv", piece_px=64, dim=256, num_heads=8, feed_forward=1024, positions="cells",
     head=(1024,), num_positions=None, activation="gelu", time_scale=1000.0,
 )  # fmt: skip
 PRESETS: dict[str, FlowConfig] = {
@@ -93,12 +88,11 @@ PRESETS: dict[str, FlowConfig] = {
     "paper": FlowConfig(),
     # the supplement's table
     "paper-supplement": FlowConfig(time_dim=768, positions="mlp", head=(512, 256)),
-    # the paper's method in a size that trains on a laptop; one model for every grid
-    "small": _SMALL,
-    # the same with the convolutional trunk of the relational network, to start from its weights
-    "compact": replace(_SMALL, encoder="conv"),
+    # the paper's method in a size that trains on a laptop; one model for every grid. Its trunk
+    # is the convolutional one of the relational network, from whose weights it may start
+    "compact": _COMPACT,
     # beyond the paper: attention is told which pieces seem to touch
-    "small-seams": replace(_SMALL, encoder="conv", relates=True),
+    "small-seams": replace(_COMPACT, relates=True),
     "tiny": FlowConfig(
         encoder="conv", piece_px=32, dim=48, num_layers=2, num_heads=4, feed_forward=96,
         positions="cells", head=(96,), num_positions=None, dropout=0.0, activation="gelu",
@@ -109,9 +103,7 @@ PRESETS: dict[str, FlowConfig] = {
 
 def flow_preset(name: str) -> FlowConfig:
     """A named configuration."""
-    if name not in PRESETS:
-        raise UnknownName("preset", name, PRESETS)
-    return PRESETS[name]
+    return PRESETS[check_known("preset", name, PRESETS)]
 
 
 class TimeEmbedding(nn.Module):
@@ -136,8 +128,7 @@ class PositionEmbedding(nn.Module):
 
     def __init__(self, kind: str, dim: int, num_positions: int | None) -> None:
         super().__init__()
-        if kind not in ("table", "mlp", "cells"):
-            raise UnknownName("position embedding", kind, ("table", "mlp", "cells"))
+        check_known("position embedding", kind, ("table", "mlp", "cells"))
         if kind == "table" and num_positions is None:
             raise InputError("a position table needs a fixed number of positions")
         self.kind = kind
@@ -277,20 +268,14 @@ def _seam_weights(num_heads: int) -> nn.Parameter:
 
 
 def build_puzzleflow(config: FlowConfig, pretrained: str | None = None) -> PuzzleFlow:
-    """Compose the model; ``pretrained`` are weights that its encoder starts from.
-
-    Of a ViT a local folder or a hub name; of a lite0 "imagenet" or the published file.
-    """
+    """Compose the model; ``pretrained``: ViT weights to start from, a folder or a hub name."""
     if config.relates and config.encoder != "conv":
         raise InputError("only the convolutional encoder relates pieces")
     encoder: PieceEncoder
     if config.encoder == "conv":
         encoder = ConvPieceEncoder(config.dim, TokenConfig(config.piece_px), config.relates)
-    elif config.encoder == "lite0":
-        encoder = LiteEncoder(config.dim, config.piece_px)
-        encoder.load(pretrained)
     elif config.encoder != "vit":
-        raise UnknownName("piece encoder", config.encoder, ("vit", "lite0", "conv"))
+        raise UnknownName("piece encoder", config.encoder, ("vit", "conv"))
     elif pretrained is not None:
         encoder = ViTEncoder.pretrained(pretrained, config.piece_px)
     else:

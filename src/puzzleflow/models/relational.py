@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.models.piece_tokens import PRIOR_FEATURES, TOKENS, PieceTokens, TokenConfig
+from puzzleflow.models.conv_encoder import PRIOR_FEATURES, TOKENS, PieceTokens, TokenConfig
 
 NUM_BEST = 3  # best candidates of a side whose prior its token sees
 NUM_WORLD_FEATURES = 7

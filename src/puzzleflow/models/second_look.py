@@ -7,15 +7,14 @@ one number; compared between layouts of the same pieces, the higher one looks mo
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.records import from_json
+from puzzleflow.core.records import Saved
 from puzzleflow.models.lite0 import COARSEST, STAGES, Lite0, imagenet_lite0, read_lite0
 
 CELLS = 4  # rows and columns of what the score sees of the last map
@@ -24,7 +23,7 @@ VOID = 1e-4  # coverage below this tells no colour
 
 
 @dataclass(frozen=True)
-class SecondLookConfig:
+class SecondLookConfig(Saved):
     """Side of the picture that is looked at; saved beside the weights."""
 
     size_px: int = 128
@@ -33,14 +32,6 @@ class SecondLookConfig:
     def __post_init__(self) -> None:
         if self.size_px not in SIZES_PX or not 1 <= self.width <= 1024:
             raise InputError(f"a second look of {self.size_px} px and width {self.width}")
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> SecondLookConfig:
-        """From JSON, of which a stranger may have written every value."""
-        return from_json(cls, values)
 
 
 class SecondLook(nn.Module):
@@ -60,7 +51,7 @@ class SecondLook(nn.Module):
         self.score = nn.Linear(128, 1)
 
     def forward(self, drawn: Tensor) -> Tensor:
-        seen = self.trunk(filled(drawn))[-1]  # (M, C, S/16, S/16)
+        seen = self.trunk(filled(drawn))  # (M, C, S/16, S/16)
         coarse = F.adaptive_avg_pool2d(F.relu(self.reduce(seen)), CELLS)  # (M, W, 4, 4)
         whole = torch.cat([coarse.flatten(1), seen.mean(dim=(2, 3))], dim=1)
         return self.score(F.relu(self.hidden(whole))).squeeze(1)  # type: ignore[no-any-return]

@@ -3,8 +3,8 @@
 from puzzleflow.segmentation.background import Ground
 from puzzleflow.segmentation.edits import delete, merge, paint, split
 from puzzleflow.segmentation.find import segment
+from puzzleflow.segmentation.foreground import draw_preview
 from puzzleflow.segmentation.fragments import Fragment, Segmentation
-from puzzleflow.segmentation.preview import draw_preview
 
 __all__ = [
     "Fragment",

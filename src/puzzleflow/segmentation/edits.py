@@ -12,10 +12,8 @@ import numpy as np
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.types import BoolArray
-from puzzleflow.segmentation.find import arrange
-from puzzleflow.segmentation.flood import Labels
-from puzzleflow.segmentation.fragments import Fragment, Segmentation, cut_fragment
-from puzzleflow.segmentation.separate import part
+from puzzleflow.segmentation.find import arrange, part
+from puzzleflow.segmentation.fragments import Fragment, Labels, Segmentation, cut_fragment
 
 
 def merge(segmentation: Segmentation, numbers: Iterable[int]) -> Segmentation:

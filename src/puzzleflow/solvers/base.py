@@ -7,7 +7,10 @@ in ``registry.py`` or through the entry-point group ``puzzleflow.solvers``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +18,10 @@ import numpy as np
 from puzzleflow.core.assignment import as_permutation, as_placement, check_pins
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.puzzle import Puzzle, Solution
-from puzzleflow.core.types import BoolArray, IntArray
+from puzzleflow.core.types import BoolArray, ByteArray, IntArray
+from puzzleflow.pictures import reduced
+
+LARGEST_PX = 192  # no solver looks closer than this
 
 
 @runtime_checkable
@@ -41,6 +47,43 @@ class Session(Protocol):
         Raises :class:`CannotSolve` where no layout honours the pins.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a session is asked; see :meth:`Session.solve`."""
+
+    seed: int
+    pinned: dict[int, int]
+    forbidden: Sequence[tuple[int, int]]
+    num_alternatives: int
+
+    def allowed(self, num_pieces: int, num_cells: int | None = None) -> BoolArray:
+        """(N, P) the placements that it leaves; see :func:`allowed_placements`."""
+        return allowed_placements(num_pieces, self.pinned, self.forbidden, num_cells)
+
+
+class TimedSession(ABC):
+    """A session that answers questions; ``seconds`` of an answer include those of preparing."""
+
+    prepare_s: float = 0.0
+
+    def solve(
+        self,
+        *,
+        seed: int,
+        pinned: Mapping[int, int] | None = None,
+        forbidden: Sequence[tuple[int, int]] = (),
+        num_alternatives: int = 0,
+    ) -> Solution:
+        """Lay the pieces; see :meth:`Session.solve`."""
+        started = perf_counter()
+        found = self.answer(Question(seed, dict(pinned or {}), forbidden, num_alternatives))
+        return replace(found, seconds=self.prepare_s + perf_counter() - started)
+
+    @abstractmethod
+    def answer(self, asked: Question) -> Solution:
+        """The solution, but for the time that it took."""
 
 
 @runtime_checkable
@@ -122,3 +165,17 @@ def nearest_allowed(position_of: IntArray, allowed: BoolArray) -> IntArray:
     if not allowed[pieces, nearest].all():
         raise CannotSolve("no layout honours the pinned and forbidden placements together")
     return nearest.astype(np.int64)  # type: ignore[no-any-return]
+
+
+def seen(puzzle: Puzzle) -> Puzzle:
+    """What a solver is shown of ``puzzle``: pieces as it sees them, and no truth."""
+    return replace(puzzle.without_truth(), pieces=for_solver(puzzle.pieces))
+
+
+def for_solver(pieces: ByteArray) -> ByteArray:
+    """(N, h, w, 4) small enough to be compared quickly; alpha is 0 or 255, no colour below it."""
+    small = np.stack([reduced(piece, LARGEST_PX) for piece in pieces])
+    inside = small[..., 3] > 127
+    small[..., 3] = np.where(inside, 255, 0)
+    small[..., :3][~inside] = 0
+    return small

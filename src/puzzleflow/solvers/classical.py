@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution, all_turns
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
-from puzzleflow.solvers.base import allowed_placements, nearest_allowed
-from puzzleflow.solvers.compatibility import SeamCosts, seam_costs
+from puzzleflow.solvers.base import Question, TimedSession, nearest_allowed
+from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility, seam_costs
 
 CONFIDENCE_SCALE = 0.35  # of the standard deviation of the costs of one side
 
@@ -39,25 +41,45 @@ class Found:
 LayOut = Callable[[SeamCosts, Grid, BoolArray, int], Found]
 
 
-def prepare_seams(
-    name: str, compatibility: str, puzzle: Puzzle, lay_out: LayOut, *, turned: bool = False
-) -> SeamSession:
-    """Compare all pairs of pieces, once.
+@dataclass(frozen=True)
+class SeamSolver(ABC):
+    """A solver that compares all pairs of pieces, once, and lays them by these costs.
 
-    turned  ``lay_out`` also takes four copies of every piece, one a turn
+    compatibility  of two sides; that of the class is the published one
+    names          with that one, and what comes before the name of another
+    turned         :meth:`layout` also takes four copies of every piece, one a turn
     """
-    started = perf_counter()
-    if turned and puzzle.conditions.turned:
-        grid = puzzle.complete_grid
-        costs = seam_costs(compatibility, all_turns(puzzle.pieces)).between_pieces(4)
-    else:
-        grid = puzzle.closed_grid
-        costs = seam_costs(compatibility, puzzle.pieces)
-    return SeamSession(name, costs, grid, lay_out, perf_counter() - started)
+
+    compatibility: str = "border"
+    names: ClassVar[tuple[str, str]]
+    turned: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_compatibility(self.compatibility)
+
+    @property
+    def name(self) -> str:
+        published, stem = self.names
+        other = self.compatibility != type(self).compatibility
+        return f"{stem}-{self.compatibility}" if other else published
+
+    @abstractmethod
+    def layout(self, costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int) -> Found:
+        """How the method lays pieces; see :data:`LayOut`."""
+
+    def prepare(self, puzzle: Puzzle) -> SeamSession:
+        started = perf_counter()
+        if self.turned and puzzle.conditions.turned:
+            grid = puzzle.complete_grid
+            costs = seam_costs(self.compatibility, all_turns(puzzle.pieces)).between_pieces(4)
+        else:
+            grid = puzzle.closed_grid
+            costs = seam_costs(self.compatibility, puzzle.pieces)
+        return SeamSession(self.name, costs, grid, self.layout, perf_counter() - started)
 
 
 @dataclass(frozen=True, eq=False)
-class SeamSession:
+class SeamSession(TimedSession):
     """One puzzle whose seam costs are known; ``seconds`` of an answer includes finding them."""
 
     name: str
@@ -66,18 +88,10 @@ class SeamSession:
     lay_out: LayOut
     prepare_s: float = 0.0
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
+    def answer(self, asked: Question) -> Solution:
         """Lay the pieces by their seams alone; see :class:`puzzleflow.solvers.base.Session`."""
-        started = perf_counter()
-        allowed = allowed_placements(self.grid.num_pieces, pinned, forbidden)
-        found, costs, turns = self._found(seed, allowed)
+        allowed = asked.allowed(self.grid.num_pieces)
+        found, costs, turns = self._found(asked.seed, allowed)
         energy = costs.energy(self.grid)
         layouts = {tuple(p): p for p in (found.position_of, *found.others)}  # distinct, in order
         seams = seam_confidence(costs, self.grid, found.position_of)
@@ -90,10 +104,9 @@ class SeamSession:
             seam_confidence=seams,
             alternatives=tuple(
                 Layout(p, energy.of_layout(p), grid=grid, turns=turns)
-                for p in list(layouts.values())[:num_alternatives]
+                for p in list(layouts.values())[: asked.num_alternatives]
             ),
             trace=found.trace,
-            seconds=self.prepare_s + perf_counter() - started,
             grid=grid,
             turns=turns,
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +10,7 @@ from puzzleflow.core.errors import UnknownName
 from puzzleflow.core.puzzle import Solution
 from puzzleflow.search import minimise, most_pieces_right, posterior
 from puzzleflow.search.energy import Energy
-from puzzleflow.solvers.base import allowed_placements
+from puzzleflow.solvers.base import Question, TimedSession
 
 if TYPE_CHECKING:
     from puzzleflow.solvers.second_look import Looking
@@ -28,7 +26,7 @@ def check_decoding(name: str) -> str:
     return name
 
 
-class EnergySession:
+class EnergySession(TimedSession):
     """Every question about one puzzle is a search over the layouts of its energy.
 
     decode   "layout": the most probable whole layout (for PA);
@@ -50,16 +48,9 @@ class EnergySession:
         self.decode = decode
         self.prepare_s = prepare_s
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
-        started = time.perf_counter()
-        energy = self._constrained(pinned, forbidden)
+    def answer(self, asked: Question) -> Solution:
+        seed, num_alternatives = asked.seed, asked.num_alternatives
+        energy = self._constrained(asked)
         layouts = minimise(energy, seed=seed, num_layouts=max(1, num_alternatives))
         effort = 1.0 if energy is self.energy else EFFORT_AGAIN
         belief = posterior(energy, seed=seed, start=layouts[0], effort=effort)
@@ -74,7 +65,6 @@ class EnergySession:
         return Solution(
             position_of=position_of,
             solver=self.solver,
-            seconds=self.prepare_s + time.perf_counter() - started,
             energy=energy.of_layout(position_of),
             confidence=belief.confidence(position_of),
             seam_confidence=belief.seam_confidence(position_of),
@@ -82,10 +72,8 @@ class EnergySession:
             alternatives=tuple(layouts[:num_alternatives]),
         )
 
-    def _constrained(
-        self, pinned: Mapping[int, int] | None, forbidden: Sequence[tuple[int, int]]
-    ) -> Energy:
-        allowed = allowed_placements(self.energy.grid.num_pieces, pinned, forbidden)
+    def _constrained(self, asked: Question) -> Energy:
+        allowed = asked.allowed(self.energy.grid.num_pieces)
         if allowed.all():
             return self.energy
         return self.energy.changed(np.where(allowed, self.energy.unary, np.inf))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +14,10 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import ByteArray, FloatArray, IntArray
 from puzzleflow.models.checkpoint import solver_weights
 from puzzleflow.models.flow_engine import open_engine
-from puzzleflow.models.flow_sampler import FlowStep, SamplerConfig, refine, vote
+from puzzleflow.models.flow_path import FlowStep, SamplerConfig, refine, vote
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.options import Within
-from puzzleflow.solvers.base import allowed_placements
+from puzzleflow.solvers.base import Question, TimedSession
 from puzzleflow.solvers.seam_prior import seam_prior
 
 
@@ -96,7 +95,7 @@ def without_shape(pieces: ByteArray) -> ByteArray:
     return squares
 
 
-class FlowSession:
+class FlowSession(TimedSession):
     """Cached features behind a step function."""
 
     def __init__(
@@ -109,18 +108,10 @@ class FlowSession:
         self.num_pieces = num_pieces
         self.prepare_s = prepare_s
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
+    def answer(self, asked: Question) -> Solution:
         """Refine; a single start gives its own last layout, several give their vote."""
-        began = time.perf_counter()
-        allowed = allowed_placements(self.num_pieces, pinned, forbidden)
-        rng = child_rng(seed, "flow")
+        allowed = asked.allowed(self.num_pieces)
+        rng = child_rng(asked.seed, "flow")
         starts = np.stack([rng.permutation(self.num_pieces) for _ in range(self.starts)])
         refinement = refine(self.step, starts, self.sampler, allowed)
         voted, position_prob = vote(refinement.logits)
@@ -131,7 +122,6 @@ class FlowSession:
         return Solution(
             position_of=position_of,
             solver=self.name,
-            seconds=self.prepare_s + time.perf_counter() - began,
             confidence=position_prob[np.arange(self.num_pieces), position_of],
             position_prob=position_prob,
             trace=trace,

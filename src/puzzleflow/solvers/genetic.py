@@ -18,16 +18,15 @@ from typing import Annotated
 import numpy as np
 
 from puzzleflow.core.cancelling import check_cancelled, stop_flag
-from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.errors import check_known
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, IntArray
 from puzzleflow.options import Within
 from puzzleflow.search.compiling import random_state
 from puzzleflow.solvers.base import nearest_allowed
-from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
-from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
+from puzzleflow.solvers.classical import Found, SeamSolver
+from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.evolution import evolve
 from puzzleflow.solvers.placer import EMPTY, Fits, Partial
 
@@ -49,7 +48,7 @@ class Evolution:
 
 
 @dataclass(frozen=True)
-class GeneticSolver:
+class GeneticSolver(SeamSolver):
     """Evolution of whole layouts.
 
     compatibility  "border" is the paper's reading, "alpha" the one for irregular pieces
@@ -57,16 +56,14 @@ class GeneticSolver:
     mutation_rate  of each of the three mutations ("pmx" only)
     """
 
-    compatibility: str = "border"
     crossover: str = "pmx"
     population: Annotated[int, Within(2)] = 100
     max_generations: Annotated[int, Within(0)] = 1000
     mutation_rate: Annotated[float, Within(0, 1)] = 0.01
 
     def __post_init__(self) -> None:
-        check_compatibility(self.compatibility)
-        if self.crossover not in CROSSOVERS:
-            raise UnknownName("crossover", self.crossover, CROSSOVERS)
+        super().__post_init__()
+        check_known("crossover", self.crossover, CROSSOVERS)
 
     @property
     def name(self) -> str:
@@ -74,15 +71,11 @@ class GeneticSolver:
         compatibility = "" if self.compatibility == "border" else f"-{self.compatibility}"
         return f"genetic{kernel}{compatibility}"
 
-    def prepare(self, puzzle: Puzzle) -> SeamSession:
+    def layout(self, costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int) -> Found:
         evolution = Evolution(
-            self.crossover,
-            self.population,
-            self.max_generations,
-            mutation_rate=self.mutation_rate,
+            self.crossover, self.population, self.max_generations, mutation_rate=self.mutation_rate
         )
-        lay_out = partial(genetic_layout, evolution=evolution)
-        return prepare_seams(self.name, self.compatibility, puzzle, lay_out)
+        return genetic_layout(costs, grid, allowed, seed, evolution=evolution)
 
 
 genetic_alpha = partial(GeneticSolver, compatibility="alpha")

@@ -19,37 +19,28 @@ from scipy.sparse.csgraph import connected_components
 
 from puzzleflow.core.assignment import invert
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, IntArray
 from puzzleflow.options import Within
-from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
-from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
+from puzzleflow.solvers.classical import Found, SeamSolver
+from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.placer import EMPTY, Fits, Partial, complete
 
 NUM_TRIALS = 25
 
 
 @dataclass(frozen=True)
-class GreedySolver:
+class GreedySolver(SeamSolver):
     """Greedy placement by best buddies.
 
     compatibility  "border" is the paper's reading, "alpha" the one for irregular pieces
     num_trials     how many first pieces to try, those with the most best buddies first
     """
 
-    compatibility: str = "border"
+    names = ("greedy", "greedy")
     num_trials: Annotated[int, Within(1)] = NUM_TRIALS
 
-    def __post_init__(self) -> None:
-        check_compatibility(self.compatibility)
-
-    @property
-    def name(self) -> str:
-        return "greedy" if self.compatibility == "border" else f"greedy-{self.compatibility}"
-
-    def prepare(self, puzzle: Puzzle) -> SeamSession:
-        lay_out = partial(greedy_layout, num_trials=self.num_trials)
-        return prepare_seams(self.name, self.compatibility, puzzle, lay_out)
+    def layout(self, costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int) -> Found:
+        return greedy_layout(costs, grid, allowed, seed, num_trials=self.num_trials)
 
 
 greedy_alpha = partial(GreedySolver, compatibility="alpha")

@@ -20,12 +20,10 @@ from scipy.sparse import csr_array, eye_array, hstack
 
 from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
-from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
-from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
-from puzzleflow.solvers.components import NONE, Components
-from puzzleflow.solvers.mgc_tree import rival_ratio, seams_by_ratio
+from puzzleflow.solvers.classical import Found, SeamSolver
+from puzzleflow.solvers.compatibility import SeamCosts
+from puzzleflow.solvers.mgc_tree import NONE, Components, rival_ratio, seams_by_ratio
 from puzzleflow.solvers.placer import Fits, Partial, complete
 
 TOLERANCE = 1e-4
@@ -35,23 +33,18 @@ STEPS = np.array([direction.step for direction in Direction])  # (4, 2)
 
 
 @dataclass(frozen=True)
-class LinearSolver:
+class LinearSolver(SeamSolver):
     """Coordinates by linear programming.
 
     compatibility  "mgc" as published, "alpha" for irregular pieces
     """
 
+    names = ("linear", "linear")
+    turned = True
     compatibility: str = "mgc"
 
-    def __post_init__(self) -> None:
-        check_compatibility(self.compatibility)
-
-    @property
-    def name(self) -> str:
-        return "linear" if self.compatibility == "mgc" else f"linear-{self.compatibility}"
-
-    def prepare(self, puzzle: Puzzle) -> SeamSession:
-        return prepare_seams(self.name, self.compatibility, puzzle, linear_layout, turned=True)
+    def layout(self, costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int) -> Found:
+        return linear_layout(costs, grid, allowed, seed)
 
 
 linear_alpha = partial(LinearSolver, compatibility="alpha")

@@ -8,8 +8,7 @@ its confidence is averaged over all of them.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import CLEAR, Posterior
+from puzzleflow.solvers.base import Question, TimedSession
 
 if TYPE_CHECKING:
     from puzzleflow.solvers.rifts import Apart, Rift
@@ -70,7 +70,7 @@ class _Answer:
         return float(self.layouts[0].energy or 0.0)
 
 
-class OpenSession:
+class OpenSession(TimedSession):
     """One puzzle of the open world, prepared.
 
     grid     the grid where it is known: pins are placements on it
@@ -97,21 +97,13 @@ class OpenSession:
         self.prepare_s = prepare_s
         self.looking = looking
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
+    def answer(self, asked: Question) -> Solution:
         """Lay the pieces; see :class:`~puzzleflow.solvers.base.Session`.
 
         A pin to -1 says that a piece belongs nowhere.
         """
-        started = time.perf_counter()
         answers = sorted(
-            self._answers(seed, dict(pinned or {}), forbidden, num_alternatives),
+            self._answers(asked.seed, asked.pinned, asked.forbidden, asked.num_alternatives),
             key=lambda answer: answer.cost,
         )
         if not answers:
@@ -138,12 +130,11 @@ class OpenSession:
         return Solution(
             position_of=position_of,
             solver=self.solver,
-            seconds=self.prepare_s + time.perf_counter() - started,
             energy=best.cost,
             confidence=placed[np.arange(self.num_pieces), here],
             seam_confidence=_seams(best, position_of, trust * float(shares[0]), rift),
             position_prob=placed[:, :-1],
-            alternatives=tuple(layouts[:num_alternatives]),
+            alternatives=tuple(layouts[: asked.num_alternatives]),
             grid=best.hypothesis.grid,
             turns=best.hypothesis.turns if self.turned else None,
             aside_prob=np.asarray(aside),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
 
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.rng import child_rng
-from puzzleflow.solvers.base import allowed_placements
+from puzzleflow.solvers.base import Question, TimedSession
 
 
 @dataclass(frozen=True)
@@ -25,26 +23,18 @@ class RandomSolver:
 
 
 @dataclass(frozen=True)
-class RandomSession:
+class RandomSession(TimedSession):
     """Knows nothing but the number of pieces."""
 
     num_pieces: int
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
+    def answer(self, asked: Question) -> Solution:
         """A random layout within the pins; lists no alternatives."""
         from scipy.optimize import linear_sum_assignment
 
-        started = perf_counter()
-        allowed = allowed_placements(self.num_pieces, pinned, forbidden)
-        rng = child_rng(seed, "random solver")
-        if forbidden:
+        allowed = asked.allowed(self.num_pieces)
+        rng = child_rng(asked.seed, "random solver")
+        if asked.forbidden:
             cost = rng.random(allowed.shape)
             cost[~allowed] = self.num_pieces + 1.0  # feasible, so never chosen
             position_of = linear_sum_assignment(cost)[1].astype(np.int64)
@@ -52,4 +42,4 @@ class RandomSession:
             position_of = np.argmax(allowed, axis=1)
             free = np.flatnonzero(allowed.sum(axis=1) != 1)
             position_of[free] = rng.permutation(np.flatnonzero(allowed.sum(axis=0) != 1))
-        return Solution(position_of, solver="random", seconds=perf_counter() - started)
+        return Solution(position_of, solver="random")

@@ -41,12 +41,9 @@ class Refilled:
 def mean_distance(costs: SeamCosts, grid: Grid, position_of: IntArray) -> float:
     """Mean cost over all right and down seams of a layout; 0 where there is none."""
     piece_at = invert(position_of)
-    seams = np.concatenate(
-        [
-            matrix[tuple(piece_at[grid.neighbours(direction)].T)]
-            for direction, matrix in ((Direction.RIGHT, costs.right), (Direction.DOWN, costs.down))
-        ]
-    )
+    across = costs.right[tuple(piece_at[grid.neighbours(Direction.RIGHT)].T)]
+    along = costs.down[tuple(piece_at[grid.neighbours(Direction.DOWN)].T)]
+    seams = np.concatenate([across, along])
     return float(seams.mean()) if seams.size else 0.0
 
 

@@ -19,8 +19,12 @@ from typing import Annotated
 
 import numpy as np
 import torch
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.stats import rankdata
 
-from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.assignment import invert
+from puzzleflow.core.errors import check_known
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
@@ -33,9 +37,8 @@ from puzzleflow.solvers.compatibility import SeamCosts
 from puzzleflow.solvers.greedy import greedy_layout
 from puzzleflow.solvers.linear import linear_part
 from puzzleflow.solvers.mgc_tree import tree_layout
-from puzzleflow.solvers.placer import Fits, complete
+from puzzleflow.solvers.placer import Fits, Partial, complete
 from puzzleflow.solvers.refill import DIGITS, best_refill, mean_distance
-from puzzleflow.solvers.trusted_part import largest_trusted_part
 
 WEIGHTS = "rg_lns.safetensors"
 START_BEAM = 2  # width of the beam that completes what linear programming leaves open
@@ -74,8 +77,7 @@ class RgLnsSolver:
         beam_width: Annotated[int, Within(1)] = 4,
         device: str = "cpu",
     ) -> None:
-        if start not in STARTS:
-            raise UnknownName("start", start, STARTS)
+        check_known("start", start, STARTS)
         self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
         self.network, _ = load_network(
             self.weights,
@@ -181,3 +183,52 @@ def improved(
     if found is None or found.rank[0] >= before:
         return None
     return found.position_of
+
+
+def worse_rank(costs: FloatArray) -> IntArray:
+    """(N, N) the rank of j among the candidates of i or of i among those of j, if that is worse.
+
+    Ranks count from 1; equal costs share the better rank.
+    """
+    of_row = rankdata(costs, method="min", axis=1)
+    of_column = rankdata(costs, method="min", axis=0)
+    return np.asarray(np.maximum(of_row, of_column), dtype=np.int64)
+
+
+def trusted_seams(
+    costs: SeamCosts, grid: Grid, position_of: IntArray, max_rank: int
+) -> tuple[BoolArray, BoolArray]:
+    """(rows, cols-1) right seams and (rows-1, cols) down seams that can be trusted.
+
+    A seam is good if both its pieces rank each other ``max_rank`` or better, and
+    trusted if it belongs to a 2×2 block whose four seams are all good.
+    """
+    piece_at = invert(position_of)
+    rows, cols = grid.shape
+    right, down = (
+        (worse_rank(matrix) <= max_rank)[tuple(piece_at[grid.neighbours(direction)].T)]
+        for direction, matrix in ((Direction.RIGHT, costs.right), (Direction.DOWN, costs.down))
+    )
+    right, down = right.reshape(rows, cols - 1), down.reshape(rows - 1, cols)
+    block = right[:-1] & right[1:] & down[:, :-1] & down[:, 1:]  # (rows-1, cols-1)
+    trusted_right, trusted_down = np.zeros_like(right), np.zeros_like(down)
+    trusted_right[:-1] |= block
+    trusted_right[1:] |= block
+    trusted_down[:, :-1] |= block
+    trusted_down[:, 1:] |= block
+    return trusted_right, trusted_down
+
+
+def largest_trusted_part(
+    costs: SeamCosts, grid: Grid, position_of: IntArray, max_rank: int
+) -> Partial:
+    """The most pieces joined by trusted seams, where they lie; among equals the first part."""
+    right, down = trusted_seams(costs, grid, position_of, max_rank)
+    across = grid.neighbours(Direction.RIGHT)[right.ravel()]
+    along = grid.neighbours(Direction.DOWN)[down.ravel()]
+    pairs = np.concatenate([across, along])  # (E, 2) positions
+    size = (grid.num_pieces, grid.num_pieces)
+    joined = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=size)
+    _, label = connected_components(joined, directed=False)  # by position
+    positions = np.flatnonzero(label == np.bincount(label).argmax())
+    return Partial(invert(position_of)[positions], grid.coordinates[positions])

@@ -17,19 +17,18 @@ import numpy as np
 from puzzleflow.core.assignment import invert
 from puzzleflow.core.cancelling import StopFlag, check_cancelled, stop_flag
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.options import Within
 from puzzleflow.search.compiling import RandomState, below, compiled, random_state
 from puzzleflow.solvers.base import nearest_allowed
-from puzzleflow.solvers.classical import Found, SeamSession, prepare_seams
-from puzzleflow.solvers.compatibility import SeamCosts, check_compatibility
+from puzzleflow.solvers.classical import Found, SeamSolver
+from puzzleflow.solvers.compatibility import SeamCosts
 
 MAX_TRACE = 200
 
 
 @dataclass(frozen=True)
-class TabuSolver:
+class TabuSolver(SeamSolver):
     """Tabu search over exchanges of two pieces.
 
     compatibility  "mgc" as published, "alpha" for irregular pieces
@@ -37,20 +36,14 @@ class TabuSolver:
     num_starts     independent searches from random layouts; the best one counts
     """
 
+    names = ("tabu", "tabu")
     compatibility: str = "mgc"
     num_steps: Annotated[int, Within(0)] = 200
     num_starts: Annotated[int, Within(1)] = 4
 
-    def __post_init__(self) -> None:
-        check_compatibility(self.compatibility)
-
-    @property
-    def name(self) -> str:
-        return "tabu" if self.compatibility == "mgc" else f"tabu-{self.compatibility}"
-
-    def prepare(self, puzzle: Puzzle) -> SeamSession:
-        lay_out = partial(tabu_layout, num_steps=self.num_steps, num_starts=self.num_starts)
-        return prepare_seams(self.name, self.compatibility, puzzle, lay_out)
+    def layout(self, costs: SeamCosts, grid: Grid, allowed: BoolArray, seed: int) -> Found:
+        steps, starts = self.num_steps, self.num_starts
+        return tabu_layout(costs, grid, allowed, seed, num_steps=steps, num_starts=starts)
 
 
 tabu_alpha = partial(TabuSolver, compatibility="alpha")

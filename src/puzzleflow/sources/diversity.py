@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from puzzleflow.files import write_json, write_text
+from puzzleflow.pages import render
 from puzzleflow.sources.met import MetRecord
 
 UNKNOWN = "unknown"
+TOP = 10  # rows of each table
 # First word found decides; the museum's classification is read before the medium.
 MEDIA: dict[str, tuple[str, ...]] = {
     "photographs": ("photograph", "negative", "daguerreotype", "albumen", "gelatin silver"),
@@ -146,32 +148,9 @@ def write_diversity(out: Path, records_of: Mapping[str, Sequence[MetRecord]]) ->
     if len(reports) > 1:
         reports = {"all": describe(everything), **reports}
     write_json(out / "diversity.json", reports)
-    write_text(out / "diversity.md", "\n".join(_markdown(reports)) + "\n")
-
-
-def _markdown(reports: Mapping[str, Mapping[str, Any]], top: int = 10) -> list[str]:
-    lines = [
-        "# Diversity of the collection",
-        "",
-        "Dates are the middle of the museum's dating. Media are told by words in the",
-        "classification, then in the medium. Culture is the artist's nationality where the",
-        "museum names no culture. GAP: what the paper says of its 40,000 pictures, whose rules",
-        "for dates, media and cultures are not published.",
-    ]
-    for name, report in reports.items():
-        num = report["num_pictures"]
-        span = f"{_year(report['first_year'])} to {_year(report['last_year'])}"
-        lines += ["", f"## {name}: {num} pictures, {span}"]
-        for view in ("departments", "periods", "centuries", "media", "cultures"):
-            unique = report[f"unique_{view}"]
-            lines += ["", f"{view.capitalize()}: {unique} different", ""]
-            lines += ["| | pictures | share | GAP |", "|---|---:|---:|---:|"]
-            for label, count in list(report[view].items())[:top]:
-                escaped = label.replace("|", "\\|")
-                share = PAPER.get(view, {}).get(label)
-                paper = "" if share is None else f"{share} %"
-                lines.append(f"| {escaped} | {count} | {100 * count / num:.1f} % | {paper} |")
-    return lines
+    views = ("departments", "periods", "centuries", "media", "cultures")
+    page = render("diversity.md", reports=reports, views=views, paper=PAPER, top=TOP, year=_year)
+    write_text(out / "diversity.md", page)
 
 
 def _year(year: int | None) -> str:

@@ -2,15 +2,75 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
+import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from puzzleflow.journal import Journal
-from puzzleflow.sources.met import MetRecord
-from puzzleflow.sources.verify import PictureFacts
+from PIL import Image, UnidentifiedImageError
 
+from puzzleflow.files import write_text
+from puzzleflow.journal import Journal
+from puzzleflow.pictures import MAX_PIXELS
+from puzzleflow.sources.fetch import BrokenBody
+from puzzleflow.sources.met import MetRecord
+
+_FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
+_END = {"JPEG": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}  # decoders do without; we do not
+_TAIL = 1 << 16
 KEPT = "kept"
+COLUMNS = (
+    *("object_id", "title", "artist", "date", "period", "department", "culture", "medium"),
+    *("dimensions", "rights", "classification", "artist_nationality", "begin_year", "end_year"),
+    *("object_url", "image_url", "file", "width", "height", "bytes", "sha256"),
+)
+
+
+@dataclass(frozen=True)
+class PictureFacts:
+    """Size in pixels and bytes, and the SHA-256 of the file."""
+
+    width: int
+    height: int
+    num_bytes: int
+    sha256: str
+
+
+def check_picture(path: Path) -> PictureFacts:
+    """Decode the whole picture (JPEG at an eighth of its size) or raise BrokenBody."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path, formats=_FORMATS) as image:
+                width, height = image.size
+                if width * height > MAX_PIXELS:
+                    raise BrokenBody("too-large", f"{width}x{height} pixels")
+                image.draft("RGB", (width // 8, height // 8))  # reads every byte all the same
+                image.load()
+                end = _END.get(image.format or "", b"")
+    except BrokenBody:
+        raise
+    except UnidentifiedImageError as error:
+        raise BrokenBody("not-an-image", "the answer is not a picture") from error
+    except Image.DecompressionBombError as error:
+        raise BrokenBody("too-large", str(error)) from error
+    except Exception as error:  # PIL raises almost anything on damaged files
+        raise BrokenBody("truncated", f"the picture is damaged ({error})") from error
+    if end not in _tail(path):
+        raise BrokenBody("truncated", "the picture has no end marker")
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return PictureFacts(width, height, path.stat().st_size, digest)
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - _TAIL))
+        return stream.read()
 
 
 @dataclass(frozen=True)
@@ -99,3 +159,32 @@ def _is_there(folder: Path, outcome: Outcome) -> bool:
     path = folder / outcome.file
     facts = outcome.facts
     return facts is not None and path.is_file() and path.stat().st_size == facts.num_bytes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kept picture: the museum's record and our file."""
+
+    record: MetRecord
+    outcome: Outcome
+
+
+def write_metadata(path: Path, rows: Sequence[Row]) -> None:
+    """The table, with ``file`` relative to the folder of the table."""
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        facts = row.outcome.facts
+        assert facts is not None
+        writer.writerow(
+            {
+                **vars(row.record),
+                "file": "/".join(Path(row.outcome.file).parts[1:]),
+                "width": facts.width,
+                "height": facts.height,
+                "bytes": facts.num_bytes,
+                "sha256": facts.sha256,
+            }
+        )
+    write_text(path, stream.getvalue())

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,8 +17,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from puzzleflow.core.ceiling import check_bytes, reading
-from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
-from puzzleflow.files import atomic_path, open_regular
+from puzzleflow.core.errors import FormatError, InputError
+from puzzleflow.files import atomic_path, foreign, open_regular
 
 NPY_MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = b"PK\x03\x04"
@@ -33,22 +32,6 @@ def first_bytes(path: Path, count: int = 8) -> bytes:
             return stream.read(count)
     except (OSError, InputError):
         return b""
-
-
-@contextmanager
-def _reading(path: Path, expected: str) -> Iterator[None]:
-    try:
-        with reading(path):
-            yield
-    except PuzzleFlowError:
-        raise
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except Exception as error:  # NumPy and zipfile raise almost anything on damaged files
-        reason = " ".join(str(error).split())[:200]
-        raise FormatError(f"{path}: expected {expected} ({reason})") from error
 
 
 def _header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -71,7 +54,7 @@ def _header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dt
 def map_npy(path: str | Path) -> NDArray[Any]:
     """Read-only memory map of an ``.npy`` file; pages come from disk when touched."""
     path = Path(path)
-    with _reading(path, "an .npy file"):
+    with foreign(path, "an .npy file"), reading(path):
         with open_regular(path) as stream:
             shape, fortran, dtype = _header(stream, path)
             offset = stream.tell()
@@ -92,7 +75,8 @@ def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
     path = Path(path)
     arrays: dict[str, NDArray[Any]] = {}
     with (
-        _reading(path, "an .npz archive"),
+        foreign(path, "an .npz archive"),
+        reading(path),
         open_regular(path) as file,
         zipfile.ZipFile(file) as archive,
     ):

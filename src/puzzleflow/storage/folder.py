@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.canvas import UNPLACED
+from puzzleflow.core.canvas import UNPLACED, equal_cells, squared
 from puzzleflow.core.ceiling import ceiling_bytes
-from puzzleflow.core.cells import equal_cells
 from puzzleflow.core.conditions import CLOSED, Conditions
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, naming
 from puzzleflow.core.grid import Grid
@@ -27,12 +26,7 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray, IntArray
 from puzzleflow.files import atomic_folder, plain_text
 from puzzleflow.pictures import SUFFIXES, natural_key, read_picture, write_picture
-from puzzleflow.storage.layout import (
-    SavedLayout,
-    default_names,
-    read_layout,
-    write_layout,
-)
+from puzzleflow.storage.layout import SavedLayout, default_names, read_layout, write_layout
 from puzzleflow.storage.source import PuzzleSource
 
 LAYOUT = "layout.json"
@@ -141,7 +135,7 @@ class FolderSource(PuzzleSource):
         names = tuple(path.name for path in _pieces(folder))
         cells = self._cells(folder, names)
         if conditions.turned:
-            cells = _square(cells)
+            cells = squared(cells)
         with naming(folder):
             return Puzzle(cells, grid, names=names, puzzle_id=folder.name, conditions=conditions)
 
@@ -232,12 +226,3 @@ def _conditions(layout: SavedLayout) -> Conditions:
 
 def _turns(told: OpenFacts) -> IntArray | None:
     return None if told.turns is None else np.array(told.turns)
-
-
-def _square(cells: ByteArray) -> ByteArray:
-    """(N, s, s, 4) cells with transparent margins, so that they can be turned."""
-    height, width = cells.shape[1:3]
-    side = max(height, width)
-    down, right = (side - height) // 2, (side - width) // 2
-    around = [(0, 0), (down, side - height - down), (right, side - width - right), (0, 0)]
-    return np.pad(cells, around)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,8 +87,7 @@ class GapSource(PuzzleSource):
         self._num_pieces = piece_shape[0]
         self.piece_px = (piece_shape[1], piece_shape[2])
         self._turns: IntArray | None = None
-        self._conditions = self._find_conditions()
-        self._grid = self._find_grid()
+        self.grid  # noqa: B018  files that contradict each other are refused at once
         self._labels_path = self._find_labels()
 
     @classmethod
@@ -96,29 +96,27 @@ class GapSource(PuzzleSource):
             return (path / PUZZLES).exists()
         return first_bytes(path) == hdf5.SIGNATURE or path.suffix in (".h5", ".hdf5")
 
-    def _find_grid(self) -> Grid:
+    @cached_property
+    def grid(self) -> Grid:
         if self._asked_grid is not None:
             grid = self._asked_grid
         else:
             told = self._told_grid()
             with naming(self.puzzles_path):
                 grid = told or Grid.square(self._num_pieces)
-        if self._conditions.is_complete and grid.num_pieces != self._num_pieces:
+        if self.conditions.is_complete and grid.num_pieces != self._num_pieces:
             raise NotAGrid(f"{self.puzzles_path}: {self._num_pieces} pieces do not fill {grid}")
         with naming(self.puzzles_path):
-            self._conditions.check(self._num_pieces, grid)
+            self.conditions.check(self._num_pieces, grid)
         return grid
 
-    def _find_conditions(self) -> Conditions:
+    @cached_property
+    def conditions(self) -> Conditions:
         told = self.metadata().get("conditions")
         if told is None:
             return CLOSED
         with naming(self.folder / METADATA):
             return from_json(Conditions, told)
-
-    @property
-    def conditions(self) -> Conditions:
-        return self._conditions
 
     def _told_grid(self) -> Grid | None:
         told = self.metadata().get("grid")
@@ -159,10 +157,6 @@ class GapSource(PuzzleSource):
         return self._open.puzzles
 
     @property
-    def grid(self) -> Grid:
-        return self._grid
-
-    @property
     def has_truth(self) -> bool:
         return self._labels_path is not None
 
@@ -179,17 +173,17 @@ class GapSource(PuzzleSource):
                 truth = self._checked_truth(labels[index])
         return Puzzle(
             pieces,
-            self._grid,
+            self.grid,
             truth,
             puzzle_id=self.puzzle_id(index),
-            conditions=self._conditions,
+            conditions=self.conditions,
             true_turns=None if turns is None else turns[index],
         )
 
     def _checked_truth(self, labels: NDArray[Any]) -> IntArray:
-        if self._conditions.is_complete:
+        if self.conditions.is_complete:
             return as_permutation(labels, self._num_pieces)
-        return as_placement(labels, self._num_pieces, self._grid.num_pieces)
+        return as_placement(labels, self._num_pieces, self.grid.num_pieces)
 
     def puzzle_id(self, index: int) -> str:
         return plain_text(f"{self.path.name}/{index}")
@@ -210,13 +204,13 @@ class GapSource(PuzzleSource):
             values = whole_numbers(values)
         if not as_coordinates:
             return values
-        foreign = (values == -1).all(axis=-1) & bool(self._conditions.foreign)  # (M, N)
-        outside = ((values < 0) | (values >= np.array(self._grid.shape))).any(axis=-1) & ~foreign
+        foreign = (values == -1).all(axis=-1) & bool(self.conditions.foreign)  # (M, N)
+        outside = ((values < 0) | (values >= np.array(self.grid.shape))).any(axis=-1) & ~foreign
         if outside.any():
             row = int(np.argwhere(outside)[0, 0])
-            raise NotAPermutation(f"{path}: puzzle {row} leaves the {self._grid} grid")
+            raise NotAPermutation(f"{path}: puzzle {row} leaves the {self.grid} grid")
         cells = values.astype(np.int64)
-        return np.where(foreign, -1, cells[..., 0] * self._grid.cols + cells[..., 1])  # (M, N)
+        return np.where(foreign, -1, cells[..., 0] * self.grid.cols + cells[..., 1])  # (M, N)
 
     def _whole(self, path: Path, shape: tuple[int, ...]) -> NDArray[Any]:
         """The labels in a file, which must have this shape."""
@@ -231,13 +225,13 @@ class GapSource(PuzzleSource):
         if labels is None or self._labels_path is None:
             return None
         with naming(self._labels_path):
-            if self._conditions.is_complete:
+            if self.conditions.is_complete:
                 return as_permutations(labels, self._num_pieces)
             return np.stack([self._checked_truth(row) for row in labels])
 
     def turns(self) -> IntArray | None:
         path = self.folder / TURNS
-        if self._turns is None and self._conditions.turned and path.exists():
+        if self._turns is None and self.conditions.turned and path.exists():
             values = self._whole(path, (len(self), self._num_pieces))
             with naming(path):
                 self._turns = as_turns(values.ravel(), values.size).reshape(values.shape)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puzzleflow.core.ceiling import check_bytes
-from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
-from puzzleflow.files import open_regular
+from puzzleflow.core.errors import FormatError
+from puzzleflow.files import foreign, open_regular
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 BYTES_PER_CHUNK = 4096  # that HDF5 takes for every chunk of a selection, however small
@@ -22,20 +21,9 @@ CACHE_BYTES = 512 << 20  # what h5py's own chunks of 14,000 GAP-3 puzzles need
 _BUILT_IN_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scale"}
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn what h5py raises on a missing, damaged or foreign file into our errors."""
-    try:
-        yield
-    except PuzzleFlowError:
-        raise
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except PermissionError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except Exception as error:  # h5py raises almost anything on damaged files
-        reason = " ".join(str(error).split())[:200]
-        raise FormatError(f"{path}: expected a readable HDF5 file ({reason})") from error
+def reading(path: Path) -> AbstractContextManager[None]:
+    """While h5py reads a file of unknown origin."""
+    return foreign(path, "a readable HDF5 file")
 
 
 def open_file(path: Path) -> h5py.File:

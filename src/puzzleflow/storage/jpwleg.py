@@ -14,25 +14,28 @@ a seed that depends on the puzzle alone, and nothing is given away.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from puzzleflow.core.assignment import invert
 from puzzleflow.core.ceiling import check_bytes, check_puzzle
 from puzzleflow.core.errors import FormatError, InputError, NotAGrid, NotAPermutation, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
-from puzzleflow.core.splits import SPLITS, split_named
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
-from puzzleflow.files import plain_text
+from puzzleflow.files import atomic_path, plain_text
 from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy
-from puzzleflow.storage.source import PuzzleSource
+from puzzleflow.storage.source import SPLITS, PuzzleSource, chosen_split, split_named
 
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
 _PIECE_PX = 96
+SPLIT_NAMES = {"train": "train", "val": "valid", "test": "test"}
 
 
 class JpwlegSource(PuzzleSource):
@@ -56,8 +59,7 @@ class JpwlegSource(PuzzleSource):
         self._images_map: NDArray[Any] | None = None
         self._labels_map: NDArray[Any] | None = None
         self._shape = self._images.shape
-        self._grid = self._find_grid()
-        self.piece_px = (self._shape[1] // self._grid.rows, self._shape[2] // self._grid.cols)
+        self.piece_px = (self._shape[1] // self.grid.rows, self._shape[2] // self.grid.cols)
 
     @classmethod
     def recognise(cls, path: Path) -> bool:
@@ -75,12 +77,7 @@ class JpwlegSource(PuzzleSource):
         found = _image_files(self.path)
         if not found:
             raise InputError(f"{self.path}: no JPwLEG image files (test_img….npy) in it")
-        if self.split is None and len(found) > 1:
-            raise InputError(f"{self.path} holds the splits {', '.join(found)}: choose one of them")
-        self.split = self.split or next(iter(found))
-        if self.split not in found:
-            held = ", ".join(found)
-            raise InputError(f"{self.path} has no split {self.split!r}; it holds {held}")
+        self.split = chosen_split(self.path, found, self.split)
         return found[self.split]
 
     @property
@@ -114,7 +111,8 @@ class JpwlegSource(PuzzleSource):
             self._labels_map = labels
         return self._labels_map
 
-    def _find_grid(self) -> Grid:
+    @cached_property
+    def grid(self) -> Grid:
         labels = self._labels
         if self._asked_grid is not None:
             grid = self._asked_grid
@@ -132,10 +130,6 @@ class JpwlegSource(PuzzleSource):
         return grid
 
     @property
-    def grid(self) -> Grid:
-        return self._grid
-
-    @property
     def has_truth(self) -> bool:
         return self.labels_path is not None
 
@@ -143,26 +137,26 @@ class JpwlegSource(PuzzleSource):
         return int(self._shape[0])
 
     def read(self, index: int) -> Puzzle:
-        pieces = _cut(np.asarray(self._images[index]), self._grid)
+        pieces = _cut(np.asarray(self._images[index]), self.grid)
         truth = None if self._labels is None else self._decode(self._labels[index][None], index)[0]
         if self.centre_free:
             order = self._order(index)
             pieces, truth = pieces[order], None if truth is None else truth[order]
-        return Puzzle(pieces, self._grid, truth, puzzle_id=self.puzzle_id(index))
+        return Puzzle(pieces, self.grid, truth, puzzle_id=self.puzzle_id(index))
 
     def puzzle_id(self, index: int) -> str:
         return plain_text(f"{self.images_path.name}/{index}")
 
     def _order(self, index: int) -> IntArray:
         """(N,) which piece of the file comes where when the centre is free."""
-        return child_rng(0, "jpwleg", "centre free", index).permutation(self._grid.num_pieces)
+        return child_rng(0, "jpwleg", "centre free", index).permutation(self.grid.num_pieces)
 
     def with_centre_free(self) -> JpwlegSource:
         return JpwlegSource(self.path, split=self.split, grid=self._asked_grid, centre_free=True)
 
     def pins(self, index: int) -> dict[int, int]:
-        centre = self._grid.num_pieces // 2
-        return {} if self.centre_free or _has_no_centre(self._grid) else {centre: centre}
+        centre = self.grid.num_pieces // 2
+        return {} if self.centre_free or _has_no_centre(self.grid) else {centre: centre}
 
     def truths(self) -> IntArray | None:
         labels = self._labels
@@ -183,7 +177,7 @@ class JpwlegSource(PuzzleSource):
         if not fine.all():
             index = first + int(np.argmin(fine))
             raise NotAPermutation(f"{self.labels_path}: puzzle {index}: labels are not one-hot")
-        centre = self._grid.num_pieces // 2
+        centre = self.grid.num_pieces // 2
         slots = ones.argmax(2)  # (M, N-1)
         slots = slots + (slots >= centre)
         return np.asarray(np.insert(slots, centre, centre, axis=1), dtype=np.int64)  # (M, N)
@@ -243,3 +237,57 @@ def _labels_beside(images: Path) -> Path | None:
         return exact
     numbered = sorted(images.parent.glob(f"{exact.stem}-[0-9][0-9][0-9].npy"))
     return numbered[0] if numbered else None
+
+
+def write_jpwleg(
+    folder: Path,
+    puzzles: Sequence[Puzzle],
+    *,
+    split: str = "test",
+    gap_px: int = 48,
+    report: Callable[[int], None] = lambda done: None,
+) -> list[Path]:
+    """Image and label file of puzzles with truth, square pieces and one grid with a centre.
+
+    The format demands the centre piece in the centre: where it lies elsewhere it changes
+    places with the piece that is there. Puzzles are read one after the other.
+    """
+    first = puzzles[0]
+    grid = first.grid
+    if grid is None or grid.num_pieces % 2 == 0:
+        raise InputError(f"{folder}: JPwLEG puzzles have a centre piece, {grid} has none")
+    rows, cols = grid.shape
+    height, width = first.piece_px
+    name = f"{SPLIT_NAMES.get(split, split)}_{{}}_{gap_px}gap_{rows}{cols}.npy"
+    images, labels = folder / name.format("img"), folder / name.format("label")
+    one_hot = np.zeros((len(puzzles), grid.num_pieces - 1, grid.num_pieces - 1), np.bool_)
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic_path(images) as temporary:
+        glued = np.lib.format.open_memmap(
+            temporary, mode="w+", dtype=np.uint8,
+            shape=(len(puzzles), rows * height, cols * width, 3),
+        )  # fmt: skip
+        for index in range(len(puzzles)):
+            glued[index], one_hot[index] = _encoded(puzzles[index])
+            report(index + 1)
+        glued.flush()
+        del glued
+    with atomic_path(labels) as temporary, temporary.open("wb") as stream:
+        np.save(stream, one_hot)
+    return [images, labels]
+
+
+def _encoded(puzzle: Puzzle) -> tuple[ByteArray, BoolArray]:
+    """Glued picture (rows*H, cols*W, 3) and one-hot labels (N-1, N-1)."""
+    if puzzle.truth is None or puzzle.grid is None:
+        raise InputError(f"{puzzle.puzzle_id}: JPwLEG files need grid and truth")
+    N, (rows, cols), (height, width) = puzzle.num_pieces, puzzle.grid.shape, puzzle.piece_px
+    centre = N // 2
+    order = np.arange(N)
+    middle = int(invert(puzzle.truth)[centre])
+    order[[centre, middle]] = middle, centre
+    slots = np.delete(puzzle.truth[order], centre)  # (N-1,)
+    one_hot = np.zeros((N - 1, N - 1), dtype=np.bool_)
+    one_hot[np.arange(N - 1), slots - (slots > centre)] = True
+    tiles = puzzle.pieces[order, :, :, :3].reshape(rows, cols, height, width, 3)
+    return tiles.swapaxes(1, 2).reshape(rows * height, cols * width, 3), one_hot

@@ -1,9 +1,10 @@
-"""Puzzles as Parquet tables, which ``datasets.load_dataset`` opens too: the reader.
+"""Puzzles as Parquet tables, which ``datasets.load_dataset`` opens too.
 
 A row is a puzzle: ``puzzle_id``, ``pieces`` (PNGs with alpha), ``position_of`` (piece →
 position, row-major; null without truth), ``turns`` (null where pieces lie upright), ``rows`` and
 ``cols``. What may be amiss stands in the metadata of the file. A folder holds
-``SPLIT-00000-of-00003.parquet`` and so on, itself or in ``data/``; ``parquet_writer`` writes them.
+``SPLIT-00000-of-00003.parquet`` and so on, itself or in ``data/``. The same
+puzzles give the same bytes when written, and a killed run goes on.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,21 +25,32 @@ import numpy as np
 from puzzleflow.core.assignment import as_permutation, as_placement, as_turns
 from puzzleflow.core.ceiling import check_bytes, check_puzzle
 from puzzleflow.core.conditions import CLOSED, Conditions
-from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError, naming
+from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.records import from_json
-from puzzleflow.core.splits import SPLITS, split_named
 from puzzleflow.core.types import IntArray
-from puzzleflow.files import open_regular
-from puzzleflow.pictures import read_picture
+from puzzleflow.files import atomic_path, foreign, open_regular
+from puzzleflow.pictures import encoded, read_picture
 from puzzleflow.storage.arrays import first_bytes
-from puzzleflow.storage.source import PuzzleSource
+from puzzleflow.storage.source import SPLITS, PuzzleSource, chosen_split, split_named
 
 MAGIC = b"PAR1"
 KEY = b"puzzleflow"  # of the metadata
 SMALL = ("puzzle_id", "position_of", "turns", "rows", "cols")  # columns that are read whole
 _COPIES = 4  # of the bytes of a row group while it is read
+PER_FILE = 1000  # puzzles; a file of GAP-5 has some 600 MB
+PER_GROUP = 16  # puzzles that are read together
+VERSION = 1
+_WHOLE = {"dtype": "int64", "_type": "Value"}
+FEATURES = {
+    "puzzle_id": {"dtype": "string", "_type": "Value"},
+    "pieces": [{"_type": "Image"}],
+    "position_of": [_WHOLE],
+    "turns": [_WHOLE],
+    "rows": _WHOLE,
+    "cols": _WHOLE,
+}
 
 
 class _Table(NamedTuple):
@@ -88,14 +102,9 @@ class ParquetSource(PuzzleSource):
         found = _files_below(self.path)
         if not found:
             raise InputError(f"{self.path}: no Parquet tables in it")
-        if self.split is None and len(found) > 1:
-            held = ", ".join(split or "unnamed" for split in found)
-            raise InputError(f"{self.path} holds the splits {held}: choose one of them")
-        self.split = self.split or next(iter(found)) or None
-        if (self.split or "") not in found:
-            held = ", ".join(found)
-            raise InputError(f"{self.path} has no split {self.split!r}; it holds {held}")
-        return found[self.split or ""]
+        split = chosen_split(self.path, found, self.split)
+        self.split = split or None
+        return found[split]
 
     def _grid_of(self, index: int) -> Grid:
         row = self._rows[index]
@@ -236,16 +245,12 @@ def _opened(path: Path) -> Iterator[Any]:
         import pyarrow.parquet as parquet
     except ImportError as error:
         raise InputError(f"{path}: Parquet needs pip install 'puzzleflow[hub]'") from error
-    try:
-        with open_regular(path) as stream, parquet.ParquetFile(stream) as file:
-            yield file
-    except PuzzleFlowError:
-        raise
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except Exception as error:  # pyarrow raises almost anything on damaged files
-        reason = " ".join(str(error).split())[:200]
-        raise FormatError(f"{path}: expected a readable Parquet table ({reason})") from error
+    with (
+        foreign(path, "a readable Parquet table"),
+        open_regular(path) as stream,
+        parquet.ParquetFile(stream) as file,
+    ):
+        yield file
 
 
 def _read_group(file: Any, group: int, columns: Sequence[str], path: Path) -> Any:
@@ -257,3 +262,89 @@ def _read_group(file: Any, group: int, columns: Sequence[str], path: Path) -> An
     size = file.metadata.row_group(group).total_byte_size
     check_bytes(_COPIES * max(0, size), f"{path}: row group {group}")
     return file.read_row_group(group, columns=list(columns), use_threads=False)
+
+
+def write_parquet(
+    folder: Path,
+    source: PuzzleSource,
+    split: str,
+    *,
+    per_file: int = PER_FILE,
+    report: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> list[Path]:
+    """``SPLIT-00000-of-00003.parquet`` …; files that hold the same already are kept."""
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise InputError("writing Parquet needs pip install 'puzzleflow[hub]'") from error
+    count = -(-len(source) // per_file)
+    paths = []
+    for number in range(count):
+        path = folder / f"{split}-{number:05d}-of-{count:05d}.parquet"
+        rows = range(number * per_file, min((number + 1) * per_file, len(source)))
+        schema = _schema(arrow, source, rows)
+        paths.append(path)
+        if path.exists() and parquet.read_schema(path).metadata == schema.metadata:
+            report(split, rows.stop, len(source))
+            continue
+        with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
+            for first in range(rows.start, rows.stop, PER_GROUP):
+                group = range(first, min(first + PER_GROUP, rows.stop))
+                table = arrow.Table.from_pylist([_row(source[i]) for i in group], schema=schema)
+                writer.write_table(table, row_group_size=PER_GROUP)
+                report(split, group.stop, len(source))
+    return paths
+
+
+def _row(puzzle: Puzzle) -> dict[str, Any]:
+    grid, truth, turns = puzzle.known_grid, puzzle.truth, puzzle.true_turns
+    if grid is None:
+        raise InputError(f"{puzzle.puzzle_id}: a table tells the grid of every puzzle")
+    return {
+        "puzzle_id": puzzle.puzzle_id,
+        "pieces": [
+            {"bytes": encoded(piece, "PNG", compress_level=6), "path": f"{i}.png"}
+            for i, piece in enumerate(puzzle.pieces)
+        ],
+        "position_of": None if truth is None else truth.tolist(),
+        "turns": None if turns is None else turns.tolist(),
+        "rows": grid.rows,
+        "cols": grid.cols,
+    }
+
+
+def _schema(arrow: Any, source: PuzzleSource, rows: range) -> Any:
+    whole = arrow.list_(arrow.int64())
+    picture = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
+    told = {
+        "version": VERSION,
+        "conditions": None if source.conditions.is_closed else asdict(source.conditions),
+        "rows": [rows.start, rows.stop],
+        "source": _digest(source),
+    }
+    return arrow.schema(
+        [
+            ("puzzle_id", arrow.string()),
+            ("pieces", arrow.list_(picture)),
+            ("position_of", whole),
+            ("turns", whole),
+            ("rows", arrow.int64()),
+            ("cols", arrow.int64()),
+        ],
+        metadata={
+            b"huggingface": json.dumps({"info": {"features": FEATURES}}).encode(),
+            KEY: json.dumps(told).encode(),
+        },
+    )  # fmt: skip
+
+
+def _digest(source: PuzzleSource) -> str:
+    """What tells one source from another without reading all of its pixels."""
+    truths, turns = source.truths(), source.turns()
+    digest = blake2b(digest_size=12)
+    for array in (truths, turns, source[0].pieces, source[-1].pieces):
+        digest.update(b"" if array is None else array.tobytes())
+    facts = [len(source), str(source.grid), sum(path.stat().st_size for path in source.files())]
+    digest.update(json.dumps(facts).encode())
+    return digest.hexdigest()

@@ -7,7 +7,7 @@ are no puzzles: they come from a :class:`~puzzleflow.storage.free_form.source.Fr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,23 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import IntArray
+
+SPLITS = {
+    "train": ("train",),
+    "val": ("val", "valid", "validation"),
+    "test": ("test",),
+}
+
+
+def chosen_split(path: Path, held: Collection[str], wanted: str | None) -> str:
+    """Of the splits that ``path`` holds the one that is meant; an error lists them."""
+    if wanted is None and len(held) > 1:
+        listed = ", ".join(split or "unnamed" for split in held)
+        raise InputError(f"{path} holds the splits {listed}: choose one of them")
+    split = wanted or next(iter(held))
+    if split not in held:
+        raise InputError(f"{path} has no split {split!r}; it holds {', '.join(held)}")
+    return split
 
 
 class Source(ABC):
@@ -128,3 +145,8 @@ class PuzzleSource(Source):
 
     def __iter__(self) -> Iterator[Puzzle]:
         return (self.read(index) for index in range(len(self)))
+
+
+def split_named(name: str) -> str | None:
+    """The split that a name stands for, whichever its spelling; None if it names none."""
+    return next((split for split, names in SPLITS.items() if name.lower() in names), None)

@@ -17,15 +17,15 @@ from typing import Any
 
 from lightning_fabric import Fabric
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.files import read_json
 from puzzleflow.models.checkpoint import load_weights
 from puzzleflow.models.piece_encoder import IMAGENET_VIT
 from puzzleflow.models.puzzleflow import FlowConfig
 from puzzleflow.training.data import Batches
 from puzzleflow.training.flow import FlowTraining
+from puzzleflow.training.log import training_progress
 from puzzleflow.training.loop import LoopSettings, Trainer
-from puzzleflow.training.progress import training_progress
 from puzzleflow.training.trainable import batches_of, save_trained, trainer_of
 
 FULL = "full"
@@ -84,8 +84,7 @@ def chosen_variants(names: Iterable[str], config: FlowConfig) -> dict[str, Varia
     """
     names = list(names)
     for name in names:
-        if name not in VARIANTS:
-            raise UnknownName("variant", name, VARIANTS)
+        check_known("variant", name, VARIANTS)
     full = replace(VARIANTS[FULL], label=f"Full model (L = {config.num_layers}, 20 steps)")
     return {
         name: full if name == FULL else variant
@@ -113,7 +112,6 @@ class Ablation:
     states: int = 1
     num_workers: int = 0
     vit_weights: str = IMAGENET_VIT
-    lite0_weights: str = "imagenet"
     initial: str | Path | None = None
     fabric: Callable[[], Fabric] | None = None
 
@@ -143,11 +141,7 @@ class Ablation:
 
     def _trainer(self, variant: Variant, settings: LoopSettings, folder: Path) -> Trainer[Any]:
         return trainer_of(
-            FlowTraining(
-                vit=self.vit_weights,
-                lite0=self.lite0_weights,
-                frozen_encoder=variant.frozen_encoder,
-            ),
+            FlowTraining(vit=self.vit_weights, frozen_encoder=variant.frozen_encoder),
             replace(self.config, **variant.changes),
             settings,
             folder,

@@ -6,18 +6,20 @@ import csv
 import hashlib
 import io
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.rng import child_rng
+from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray, ByteArray
 from puzzleflow.files import atomic_path
 from puzzleflow.generation.fragments import fragment_generator, list_fragment_generators
-from puzzleflow.generation.kinds import picture_table
+from puzzleflow.generation.survey import picture_table
 from puzzleflow.masks import as_grey, each_mask, read_masks, write_masks
 from puzzleflow.pictures import list_pictures, read_picture, resize, square_crop
 
@@ -27,6 +29,7 @@ DRAWN_AT_ONCE = 100  # masks between two reports
 
 Report = Callable[[str, int, int], None]  # stage, done, total
 SPLITS = {"train": 0.85, "val": 0.075, "test": 0.075}
+LEAST_MASKS = 20  # below this an 80/10/10 split leaves nothing to choose by
 
 
 def picture_split(key: str, seed: int = 0) -> str:
@@ -164,12 +167,8 @@ class MaskBank:
         masks = self._scaled[size_px][rng.choice(len(self._masks), p=self._shares)]
         chosen = masks[rng.integers(len(masks), size=num_masks)]
         turns, flips = rng.integers(4, size=num_masks), rng.integers(2, size=num_masks)
-        return np.stack(
-            [
-                np.rot90(mask[:, ::-1] if flip else mask, turn)
-                for mask, turn, flip in zip(chosen, turns, flips, strict=True)
-            ]
-        )
+        ways = zip(chosen, turns, flips, strict=True)
+        return np.stack([np.rot90(m[:, ::-1] if flip else m, turn) for m, turn, flip in ways])
 
     @classmethod
     def read(
@@ -229,3 +228,38 @@ def _shrunk(masks: ByteArray, size_px: int) -> ByteArray:
     blocks = masks.reshape(len(masks), size_px, step, size_px, step)
     shrunk: ByteArray = blocks.mean(axis=(2, 4), dtype=np.float32).round().astype(np.uint8)
     return shrunk
+
+
+@dataclass(frozen=True)
+class MaskSplit:
+    """Indices into one list of masks, each part in rising order."""
+
+    train: list[int]
+    validation: list[int]
+    test: list[int]
+
+
+def split_masks(names: Sequence[str], seed: int = 0) -> MaskSplit:
+    """80/10/10, drawn within each subfolder so that every source is in each part.
+
+    A mask's part depends on the names in its own folder and the seed alone.
+    """
+    if len(names) < LEAST_MASKS:
+        raise InputError(
+            f"an 80/10/10 split needs at least {LEAST_MASKS} masks, there are {len(names)}"
+        )
+    folders: dict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(names):
+        folders[name.rpartition("/")[0]].append(index)
+    split = MaskSplit([], [], [])
+    for indices in folders.values():
+        drawn = sorted(indices, key=lambda index: child_seed(seed, "split", names[index]))
+        tenth = round(len(drawn) / 10)
+        split.validation.extend(drawn[:tenth])
+        split.test.extend(drawn[tenth : 2 * tenth])
+        split.train.extend(drawn[2 * tenth :])
+    for part in (split.train, split.validation, split.test):
+        part.sort()
+    if not split.validation:
+        raise InputError(f"{len(names)} masks in {len(folders)} folders are too few for a split")
+    return split

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.edge_embedding import EdgeConfig, EdgeEmbedding, side_distances
 from puzzleflow.training.loop import LoopSettings
-from puzzleflow.training.objectives import neighbour_targets
+from puzzleflow.training.relational import neighbour_targets
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
 

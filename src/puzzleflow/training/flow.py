@@ -15,19 +15,16 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.metrics import score
 from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_weights, restore
-from puzzleflow.models.flow_path import FlowPath
-from puzzleflow.models.flow_sampler import SamplerConfig, refine
-from puzzleflow.models.lite0 import STAGES, Lite0
+from puzzleflow.models.flow_path import FlowPath, SamplerConfig, refine
 from puzzleflow.models.piece_encoder import IMAGENET_VIT
 from puzzleflow.models.puzzleflow import PRESETS, FlowConfig, PuzzleFlow, build_puzzleflow
 from puzzleflow.options import Within
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stream import Batch, StreamConfig
-from puzzleflow.training.trainable import Recipe, Trainable
+from puzzleflow.training.trainable import Recipe, Trainable, layout_figures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +53,7 @@ _AS_PUBLISHED = LoopSettings(
     learning_rate=1e-5, schedule="one-cycle", warmup=0.1, weight_decay=0.01, decay_all=True,
     clip=0.0, ema_decay=0.0, cycle_momentum=True,
 )  # fmt: skip
-_SMALL = LoopSettings(
+_COMPACT = LoopSettings(
     learning_rate=7e-4, trunk_rate=0.3, warmup=0.02, hold=0.5, weight_decay=0.02, ema_decay=0.998,
     validate_every=500,
 )  # fmt: skip
@@ -65,7 +62,7 @@ _PAPER = FlowRecipe(  # the hyper-parameter table of the supplement
     checkpoint_gradients=True,
 )  # fmt: skip
 _LAPTOP = FlowRecipe(
-    _SMALL,
+    _COMPACT,
     {"vae": 0.4, "gap": 0.3, "outline": 0.3},
     pieces_per_batch=72,
     states=4,
@@ -74,7 +71,6 @@ _LAPTOP = FlowRecipe(
 RECIPES = {
     "paper": _PAPER,
     "paper-supplement": _PAPER,
-    "small": _LAPTOP,
     "compact": _LAPTOP,
 }
 
@@ -85,28 +81,20 @@ class FlowTraining(Trainable):
 
     name = "flow"
     presets: ClassVar = {
-        name: PRESETS[name] for name in ("small", "compact", "paper", "paper-supplement", "tiny")
+        name: PRESETS[name] for name in ("compact", "paper", "paper-supplement", "tiny")
     }
-    settings = _SMALL
+    settings = _COMPACT
     bundled = "flow.safetensors"
 
     vit: Annotated[
         str, "ViT weights to start from: a hub name, a local folder, or none for random ones."
     ] = IMAGENET_VIT
-    lite0: Annotated[
-        str,
-        "EfficientNet-Lite0 weights to start from (preset small): imagenet as installed, "
-        "a .pth file, or none for random ones.",
-    ] = "imagenet"
     states: Annotated[
         int | None,
         "States of the flow asked of every puzzle, which is encoded once (default: the preset's).",
         Within(1),
     ] = None
     frozen_encoder: Annotated[bool, "Leave the piece encoder as it is."] = False
-    frozen_stages: Annotated[
-        int, "Leave so many early stages of EfficientNet-Lite0 as they are.", Within(0, len(STAGES))
-    ] = 0
     neighbours: Annotated[
         float | None,
         "Weight of a second loss, only while training: vectors say which pieces lie side by side "
@@ -141,19 +129,12 @@ class FlowTraining(Trainable):
         return replace(config, num_positions=sizes.pop())
 
     def network(self, config: FlowConfig) -> PuzzleFlow:
-        return self._arranged(build_puzzleflow(config, self._pretrained(config)))
-
-    def _pretrained(self, config: FlowConfig) -> str | None:
-        """What the encoder of such a network starts from."""
-        named = {"vit": self.vit, "lite0": self.lite0}.get(config.encoder, "none")
-        return None if named == "none" else named
+        return self._arranged(build_puzzleflow(config, None if self.vit == "none" else self.vit))
 
     def _arranged(self, network: PuzzleFlow) -> PuzzleFlow:
         """With parts frozen and gradients checkpointed as asked."""
         if self.frozen_encoder:
             network.freeze_encoder()
-        if isinstance(network.trunk, Lite0):
-            network.trunk.freeze(self.frozen_stages)
         if self.checkpoint_gradients:
             network.encoder.checkpoint_gradients()
         return network
@@ -270,18 +251,9 @@ def validate_flow(network: nn.Module, batches: Iterable[Batch], *, steps: int) -
     predicted: dict[Grid, list[IntArray]] = {}
     truths: dict[Grid, list[IntArray]] = {}
     for batch in batches:
-        predicted.setdefault(batch.grid, []).append(solve_batch(network, batch, config))
-        truths.setdefault(batch.grid, []).append(batch.position_of.cpu().numpy())
-    figures: dict[str, Any] = {}
-    for grid, layouts in predicted.items():
-        scores = score(np.concatenate(layouts), np.concatenate(truths[grid]), grid)
-        figures[str(grid)] = {
-            "PA": round(scores.perfect_accuracy, 4),
-            "AA": round(scores.absolute_accuracy, 4),
-            "SRA": round(scores.relation_accuracy, 4),
-        }
-    mean_aa = sum(f["AA"] for f in figures.values()) / max(1, len(figures))
-    return {**figures, "score": mean_aa}
+        predicted.setdefault(batch.grid, []).extend(solve_batch(network, batch, config))
+        truths.setdefault(batch.grid, []).extend(batch.position_of.cpu().numpy())
+    return layout_figures(predicted, truths)
 
 
 def take_over(network: PuzzleFlow, path: str | Path) -> None:

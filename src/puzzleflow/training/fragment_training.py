@@ -26,9 +26,9 @@ from puzzleflow.models.fragment_vae import (
     save_decoder,
     vae_loss,
 )
+from puzzleflow.training.banks import MaskSplit, split_masks
 from puzzleflow.training.log import validations
 from puzzleflow.training.loop import Figures, LoopSettings, Trainer
-from puzzleflow.training.mask_split import MaskSplit, split_masks
 from puzzleflow.training.state import STATE, has_state, load_state
 
 WEIGHTS = "fragment_vae.safetensors"

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from puzzleflow.core.rng import child_rng
+from puzzleflow.generation.fidelity import SOURCE, SYNTHETIC
+from puzzleflow.generation.fragments import is_degenerate
 from puzzleflow.generation.gap_model import REACH, GapModel, GapSettings, save_gap_model
 from puzzleflow.generation.geometry import concavities
-from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import OutlineModel
-from puzzleflow.generation.published_shapes import SOURCE, SYNTHETIC
-from puzzleflow.generation.quick_geometry import hull_features, size_features
+from puzzleflow.generation.quick_geometry import hull_features, longest_border, size_features
 from puzzleflow.generation.thinning import Floats, Ratio, Thinning, terms
-from puzzleflow.generation.tracing import longest_border
 
 WEIGHTS = "fragment_gap.safetensors"
 JUDGED = ("area", "perimeter", "solidity", "vertices", "concavities")  # of hull_features

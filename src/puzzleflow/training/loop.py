@@ -19,23 +19,10 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError, UnknownName
-from puzzleflow.training.interruptions import interruptions
+from puzzleflow.core.errors import InputError, check_known
+from puzzleflow.training import state
 from puzzleflow.training.log import RunLog
-from puzzleflow.training.processes import agreed, of_all
-from puzzleflow.training.state import (
-    STATE,
-    MovingAverage,
-    has_state,
-    load_newest,
-    not_finite,
-    optimizer_tensors,
-    prefixed,
-    restore_optimizer,
-    save_newest,
-    save_state,
-    under,
-)
+from puzzleflow.training.processes import agreed, interruptions, of_all
 
 BatchT = TypeVar("BatchT")
 Figures = dict[str, Any]
@@ -68,8 +55,7 @@ class LoopSettings:
 
     def rate_at(self, step: int) -> float:
         """The learning rate of a step."""
-        if self.schedule not in SCHEDULES:
-            raise UnknownName("schedule", self.schedule, SCHEDULES)
+        check_known("schedule", self.schedule, SCHEDULES)
         return self.learning_rate * SCHEDULES[self.schedule](self, step)
 
     def momentum_at(self, step: int) -> float:
@@ -157,7 +143,9 @@ class Trainer(Generic[BatchT]):
         optimizer = torch.optim.AdamW(
             _grouped(network, settings), lr=settings.learning_rate, betas=(0.9, 0.999)
         )
-        self.average = MovingAverage(network, settings.ema_decay) if settings.ema_decay else None
+        self.average = (
+            state.MovingAverage(network, settings.ema_decay) if settings.ema_decay else None
+        )
         self._losses, self.optimizer = self.fabric.setup(_Step(network, objective), optimizer)
         self.step = 0
         self.puzzles_seen = 0
@@ -170,12 +158,12 @@ class Trainer(Generic[BatchT]):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
             self._rng = torch.get_rng_state()
-        if has_state(self.folder):
+        if state.has_state(self.folder):
             self._resume()
 
     def _resume(self) -> None:
-        tensors, values, self.note = load_newest(self.folder)
-        path = self.folder / STATE
+        tensors, values, self.note = state.load_newest(self.folder)
+        path = self.folder / state.STATE
         if "settings" not in values:
             raise InputError(f"{path}: the state of another kind of training")
         stored = {**values["settings"], **values.get("facts", {})}
@@ -187,14 +175,14 @@ class Trainer(Generic[BatchT]):
                     "go on with the same or choose another folder"
                 )
         try:
-            self.plain.load_state_dict(under("network", tensors))
+            self.plain.load_state_dict(state.under("network", tensors))
         except RuntimeError as error:
             raise InputError(f"{path}: the state of another network; choose another folder") from (
                 error
             )
         if self.average is not None:
-            self.average.tensors = under("average", tensors)
-        restore_optimizer(self.optimizer, tensors)
+            self.average.tensors = state.under("average", tensors)
+        state.restore_optimizer(self.optimizer, tensors)
         self._rng = tensors["rng"].cpu()
         self.step = values["step"]
         self.puzzles_seen = values["puzzles_seen"]
@@ -206,7 +194,7 @@ class Trainer(Generic[BatchT]):
     def save(self) -> None:
         """Write all that an exact resume needs; weights that are not finite are refused."""
         self._rng = torch.get_rng_state()
-        if name := not_finite(self.plain.state_dict()):
+        if name := state.not_finite(self.plain.state_dict()):
             raise InputError(
                 f"{self.folder}: at step {self.step} {name} is not finite; the state before "
                 "is kept, a lower learning rate may help"
@@ -214,9 +202,9 @@ class Trainer(Generic[BatchT]):
         if not self.fabric.is_global_zero:
             return
         tensors = {
-            **prefixed("network", self.plain.state_dict()),
-            **prefixed("average", self.average.tensors if self.average else {}),
-            **optimizer_tensors(self.optimizer),
+            **state.prefixed("network", self.plain.state_dict()),
+            **state.prefixed("average", self.average.tensors if self.average else {}),
+            **state.optimizer_tensors(self.optimizer),
             "rng": self._rng,
         }
         values = {
@@ -230,7 +218,7 @@ class Trainer(Generic[BatchT]):
             "facts": self.facts,
             "network": described_config(getattr(self.plain, "config", None)),
         }
-        save_newest(self.folder, tensors, values)
+        state.save_newest(self.folder, tensors, values)
 
     @property
     def weights(self) -> dict[str, Tensor]:
@@ -345,7 +333,7 @@ class Trainer(Generic[BatchT]):
             self.best_score, self.stale = score, 0
             if self.fabric.is_global_zero:
                 best = {"step": self.step, "figures": figures}
-                save_state(self.folder / "best.safetensors", self.weights, best)
+                state.save_state(self.folder / "best.safetensors", self.weights, best)
         elif score is not None:
             self.stale += 1
         puzzles = self.sums.pop("puzzles", 1.0)

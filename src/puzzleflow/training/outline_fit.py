@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
+from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 
 from puzzleflow.core.errors import InputError
@@ -23,8 +24,8 @@ from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray
 from puzzleflow.files import write_json
 from puzzleflow.generation.fidelity import compare
+from puzzleflow.generation.fragments import is_degenerate
 from puzzleflow.generation.geometry import FEATURES, feature_table
-from puzzleflow.generation.masks import is_degenerate
 from puzzleflow.generation.outline_model import (
     BANDS,
     ENVELOPE,
@@ -35,16 +36,18 @@ from puzzleflow.generation.outline_model import (
     to_harmonics,
 )
 from puzzleflow.generation.outlines import POINTS, curve_of, mask_of
-from puzzleflow.training.mask_split import split_masks
-from puzzleflow.training.thinning_fit import fit_thinning
+from puzzleflow.generation.quick_geometry import edge_features, size_features
+from puzzleflow.generation.thinning import Floats, Ratio, Thinning, terms
+from puzzleflow.training.banks import split_masks
 
-Floats = NDArray[np.float64]
 Report = Callable[[str], None]
 
 WEIGHTS = "fragment_outline.safetensors"
 WINDOWS = (20, 12, 8, 6)  # points over which a band's energy is averaged
 FIRST_BURSTS = 3.9  # where the calibration begins: factor on the envelope's variance,
 FIRST_GAINS = (-0.18, -0.33, 0.13, 0.22)  # and log gains
+RIDGE = 1e-2
+KEEP_ALL_ABOVE = 88  # per cent of drawn masks whose ratio lies below the level
 
 
 @dataclass(frozen=True)
@@ -264,3 +267,29 @@ def _positive(matrices: Floats) -> Floats:
     values, vectors = np.linalg.eigh(matrices)
     clipped: Floats = (vectors * np.maximum(values, 1e-12)[:, None, :]) @ vectors.transpose(0, 2, 1)
     return clipped
+
+
+def fit_thinning(real: BoolArray, drawn: BoolArray, rng: np.random.Generator) -> Thinning:
+    """From (N, H, W) real and (M, H, W) drawn masks; the second step sees what the first keeps."""
+    wanted, found = (
+        np.array([edge_features(mask, size_features(mask)) for mask in masks])  # (N, 4)
+        for masks in (real, drawn)
+    )
+    size = fit_ratio(wanted[:, :2], found[:, :2])
+    kept = found[[rng.random() < size.chance(row) for row in found[:, :2]]]
+    return Thinning(size, fit_ratio(wanted, kept))
+
+
+def fit_ratio(real: Floats, drawn: Floats) -> Ratio:
+    """From (N, F) and (M, F) features of real and of drawn masks."""
+    shift, scale = real.mean(axis=0), real.std(axis=0) + 1e-9
+    inputs = terms((np.concatenate([real, drawn]) - shift) / scale)
+    labels = np.concatenate([np.ones(len(real)), np.zeros(len(drawn))])
+    # both groups count alike, so that the logit is the log ratio of densities
+    counts = np.where(labels == 1, 0.5 / len(real), 0.5 / len(drawn)) * len(labels)
+    ridge = RIDGE * len(labels) / 100
+    regression = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-8, max_iter=1000)
+    weights = regression.fit(inputs, labels, sample_weight=counts).coef_[0]
+    fitted = Ratio(shift, scale, weights, 0.0)
+    level = float(np.percentile(fitted.log_ratio(drawn), KEEP_ALL_ABOVE))
+    return Ratio(shift, scale, weights, level)

@@ -1,6 +1,12 @@
-"""What processes that train together have to tell each other."""
+"""What training processes tell each other, and interruptions: the step is finished and saved."""
 
 from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
@@ -21,3 +27,24 @@ def of_all(fabric: Fabric, terms: dict[str, Tensor], weight: float) -> dict[str,
         mine = torch.stack([term.float() for term in terms.values()]) * weight
         terms = dict(zip(terms, fabric.all_reduce(mine, reduce_op="mean"), strict=True))
     return {name: float(term) for name, term in terms.items()}
+
+
+@contextmanager
+def interruptions() -> Iterator[list[int]]:
+    """A list that grows with the first Ctrl-C or SIGTERM; the second raises at once."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def handle(number: int, _: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

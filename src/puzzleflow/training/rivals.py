@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.core.metrics import score
 from puzzleflow.core.types import IntArray
 from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.options import Within
@@ -29,7 +28,7 @@ from puzzleflow.solvers.rivals.puzlm import Puzlm
 from puzzleflow.solvers.rivals.sd2rl import Sd2rl
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stream import Batch, StreamConfig
-from puzzleflow.training.trainable import Trainable
+from puzzleflow.training.trainable import Trainable, layout_figures
 
 
 @dataclass(frozen=True)
@@ -88,16 +87,7 @@ class RivalTraining(Trainable):
         for batch in batches:
             true.setdefault(batch.grid, []).extend(batch.position_of.cpu().numpy())
             laid.setdefault(batch.grid, []).extend(layouts(network, batch))
-        figures = {}
-        for grid, found in laid.items():
-            scores = score(np.stack(found), np.stack(true[grid]), grid)
-            figures[str(grid)] = {
-                "PA": round(scores.perfect_accuracy, 4),
-                "AA": round(scores.absolute_accuracy, 4),
-                "SRA": round(scores.relation_accuracy, 4),
-            }
-        mean = sum(f["AA"] for f in figures.values()) / max(1, len(figures))
-        return {**figures, "score": round(mean, 5)}
+        return layout_figures(laid, true)
 
 
 @torch.no_grad()

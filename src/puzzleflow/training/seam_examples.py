@@ -18,13 +18,12 @@ from puzzleflow.core.alignment import ANGLE_TOLERANCE, POSITION_TOLERANCE, posit
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import Pose, angle_between
 from puzzleflow.core.rng import child_rng, child_seed
-from puzzleflow.core.types import ByteArray
 from puzzleflow.files import atomic_path
+from puzzleflow.generation.fracture import Weathering
 from puzzleflow.generation.free_form import FreeForm, break_picture
-from puzzleflow.generation.weathering import Weathering
 from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.parallel import bounded_map
-from puzzleflow.pictures import read_picture, resize
+from puzzleflow.pictures import fitted, read_picture
 from puzzleflow.solvers.free_form.candidates import Prepared, Search, row_candidates
 from puzzleflow.solvers.free_form.measures import JoinPose, measured, placed
 from puzzleflow.solvers.free_form.ranking import OPENINGS
@@ -84,16 +83,11 @@ def _make(job: _Job) -> None:
     network = None if job.scorer is None else load_scorer(job.scorer)
     for number, path in enumerate(job.pictures):
         rng = child_rng(job.seed, number)
-        broken = break_picture(_picture(path), _how(rng), child_seed(job.seed, number))
+        picture = fitted(read_picture(path), SIDE_PX, least_px=64)
+        broken = break_picture(picture, _how(rng), child_seed(job.seed, number))
         made.append(examples_of(broken, SEARCH, rng, network))
     with atomic_path(job.out) as part, part.open("wb") as stream:
         np.savez_compressed(stream, **joined(made))
-
-
-def _picture(path: Path) -> ByteArray:
-    pixels = read_picture(path)
-    scale = SIDE_PX / max(pixels.shape[:2])
-    return resize(pixels, *(max(64, round(scale * size)) for size in pixels.shape[:2]))
 
 
 def _how(rng: np.random.Generator) -> FreeForm:

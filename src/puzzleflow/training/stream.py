@@ -19,17 +19,17 @@ from scipy.ndimage import distance_transform_edt
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from puzzleflow.core.canvas import cells_of
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
-from puzzleflow.generation.kinds import check_foreign_kind
+from puzzleflow.generation.survey import check_foreign_kind
 from puzzleflow.models.relational import World
 from puzzleflow.parallel import end_with_parent
 from puzzleflow.solvers.seam_prior import seam_prior
 from puzzleflow.training.banks import MaskBank, PictureBank
-from puzzleflow.training.objects import laid_on_ground, object_mask
-from puzzleflow.training.wear import recoloured, worn
+from puzzleflow.training.wear import laid_on_ground, object_mask, recoloured, worn
 
 Cut = tuple[ByteArray, IntArray]  # pieces (N, 4, px, px) and the positions where they belong
 
@@ -196,18 +196,12 @@ class PuzzleStream(NumberedBatches):
     def validation(self, grid: Grid, num_puzzles: int, batch_size: int = 16) -> Iterator[Batch]:
         """Fixed puzzles, one a picture in order, cut as data sets are."""
         for first in range(0, num_puzzles, batch_size):
-            yield self._collated(
-                [
-                    self._puzzle(
-                        grid,
-                        child_rng(self.seed, "validation", str(grid), index),
-                        index % len(self.pictures),
-                        as_it_is=True,
-                    )
-                    for index in range(first, min(first + batch_size, num_puzzles))
-                ],
-                grid,
-            )
+            puzzles = []
+            for index in range(first, min(first + batch_size, num_puzzles)):
+                rng = child_rng(self.seed, "validation", str(grid), index)
+                picture = index % len(self.pictures)
+                puzzles.append(self._puzzle(grid, rng, picture, as_it_is=True))
+            yield self._collated(puzzles, grid)
 
     def _puzzle(
         self, grid: Grid, rng: np.random.Generator, picture: int, *, as_it_is: bool = False
@@ -216,8 +210,7 @@ class PuzzleStream(NumberedBatches):
         px = self.config.piece_px
         canvas = self._canvas(grid, picture, None if as_it_is else rng)
         square = not as_it_is and rng.random() < self.config.square_share
-        cells = canvas.reshape(grid.rows, px, grid.cols, px, 3).transpose(0, 2, 4, 1, 3)
-        cells = cells.reshape(grid.num_pieces, 3, px, px)  # by position
+        cells = cells_of(canvas, grid).transpose(0, 3, 1, 2)  # (N, 3, px, px) by position
         alpha = (
             self._square_alpha(grid.num_pieces, rng)
             if square
@@ -273,13 +266,8 @@ class PuzzleStream(NumberedBatches):
         prior = None
         if self.config.with_prior:
             prior = torch.from_numpy(np.stack([seam_prior(straight(p)) for p in pieces]))
-        return Batch(
-            torch.from_numpy(np.stack(pieces)),
-            torch.from_numpy(np.stack(truths)),
-            grid,
-            prior,
-            number,
-        )
+        shown, true = (torch.from_numpy(np.stack(arrays)) for arrays in (pieces, truths))
+        return Batch(shown, true, grid, prior, number)
 
     def _square_alpha(self, num_pieces: int, rng: np.random.Generator) -> ByteArray:
         """Square pieces with one gap all round, as in JPwLEG."""
@@ -297,13 +285,8 @@ def in_all_turns(puzzle: Cut, grid: Grid) -> Cut:
     """
     pieces, position_of = puzzle
     turned = np.stack([np.rot90(pieces, turn, (2, 3)) for turn in range(4)], axis=1)
-    at = np.stack(
-        [
-            np.where(position_of < 0, -1, grid.turned_position(position_of, turn))
-            for turn in range(4)
-        ],
-        axis=1,
-    )  # (N, 4)
+    moved = [grid.turned_position(position_of, turn) for turn in range(4)]
+    at = np.where(position_of[:, None] < 0, -1, np.stack(moved, axis=1))  # (N, 4)
     return turned.reshape(-1, *pieces.shape[1:]), at.ravel()
 
 

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.metrics import score
 from puzzleflow.models.checkpoint import load_weights, restore, save_weights
 from puzzleflow.training.loop import Figures, LoopSettings, Trainer, described_config, with_tensors
 from puzzleflow.training.state import load_state
@@ -118,9 +120,19 @@ class Trainable(ABC):
 def preset(trainable: Trainable, name: str | None) -> Any:
     """A named configuration, by default the first."""
     name = name or next(iter(trainable.presets))
-    if name not in trainable.presets:
-        raise UnknownName("preset", name, trainable.presets)
-    return trainable.presets[name]
+    return trainable.presets[check_known("preset", name, trainable.presets)]
+
+
+def layout_figures(
+    laid: Mapping[Grid, Sequence[Any]], true: Mapping[Grid, Sequence[Any]]
+) -> Figures:
+    """PA, AA and SRA by grid of layouts (N,) beside the true ones; "score" is the mean AA."""
+    figures: dict[str, Any] = {
+        str(grid): score(np.stack(found), np.stack(true[grid]), grid).rounded()
+        for grid, found in laid.items()
+    }
+    mean = sum(f["AA"] for f in figures.values()) / max(1, len(figures))
+    return {**figures, "score": round(mean, 5)}
 
 
 def trainer_of(

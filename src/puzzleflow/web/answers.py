@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from puzzleflow.web.schemas import GridSize
 
 Fraction = float | None
+
+
+class Shown(BaseModel):
+    """Of models that have the names of what they show."""
+
+    model_config = ConfigDict(from_attributes=True)
 
 
 class Problem(BaseModel):
@@ -17,7 +23,7 @@ class Problem(BaseModel):
     detail: str
 
 
-class SampleInfo(BaseModel):
+class SampleInfo(Shown):
     """A bundled picture."""
 
     name: str
@@ -26,7 +32,7 @@ class SampleInfo(BaseModel):
     date: str
 
 
-class LimitInfo(BaseModel):
+class LimitInfo(Shown):
     """What may be uploaded."""
 
     max_request_bytes: int
@@ -37,7 +43,7 @@ class LimitInfo(BaseModel):
     max_pieces: int
 
 
-class BandInfo(BaseModel):
+class BandInfo(Shown):
     """A range of confidence, from ``least`` on."""
 
     least: float
@@ -216,7 +222,7 @@ class FitInfo(BaseModel):
     beside: list[int]
 
 
-class JobInfo(BaseModel):
+class JobInfo(Shown):
     """Work under way, or the last that was."""
 
     status: Literal["waiting", "running", "done", "failed", "cancelled"]

@@ -17,14 +17,12 @@ from starlette.staticfiles import StaticFiles
 
 from puzzleflow.core.errors import OutputError, PuzzleFlowError
 from puzzleflow.web import routes_bench, routes_export, routes_free, routes_intake
-from puzzleflow.web.errors import Conflict, NotFound, TooMuch
 from puzzleflow.web.jobs import Busy, JobRunner
-from puzzleflow.web.limits import Limits
-from puzzleflow.web.scratch import kept_folder, scratch_folder
+from puzzleflow.web.limits import Conflict, Limits, NotFound, TooMuch
 from puzzleflow.web.security import Guard, HostRule
 from puzzleflow.web.service import Service
 from puzzleflow.web.solving import SolverShelf
-from puzzleflow.web.store import Workbenches
+from puzzleflow.web.store import Workbenches, kept_folder, scratch_folder
 
 STATIC = Path(__file__).parent / "static"
 STATUS: tuple[tuple[type[PuzzleFlowError], int], ...] = (

@@ -22,10 +22,9 @@ from pydantic import ValidationError
 from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.types import ByteArray
 from puzzleflow.pictures import read_picture
-from puzzleflow.web.errors import TooMuch
 from puzzleflow.web.exports import layout_json, png
 from puzzleflow.web.kept import keep
-from puzzleflow.web.limits import Limits
+from puzzleflow.web.limits import Limits, TooMuch
 from puzzleflow.web.photo import Photo
 from puzzleflow.web.saved import SavedWorkbench, load_sheet
 from puzzleflow.web.stocks_file import load_stock, save_stock

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from puzzleflow.core.types import BoolArray
-from puzzleflow.web.errors import Conflict
 from puzzleflow.web.jobs import Job, JobRunner
+from puzzleflow.web.limits import Conflict
 from puzzleflow.web.photo import Photo
 from puzzleflow.web.workbench import Workbench
 

@@ -10,8 +10,7 @@ from puzzleflow.core.assembly import Assembly
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose
-from puzzleflow.web.history import several
-from puzzleflow.web.line import Line
+from puzzleflow.web.history import Line, several
 
 MAX_STEPS = 200
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from puzzleflow.core.errors import FormatError, OutputError
 from puzzleflow.core.types import ByteArray
-from puzzleflow.web.errors import NotFound
+from puzzleflow.web.limits import NotFound
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,16 @@
-"""What a workbench accepts; told to the page before anything is uploaded."""
+"""What a workbench accepts, told to the page before anything is uploaded; and its refusals.
+
+InputError
+├── NotFound   no such workbench, piece or sample (404)
+├── Conflict   not now: a solve is running, or the stage is another (409)
+└── TooMuch    beyond the limits (413)
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from puzzleflow.core.errors import InputError
 
 MB = 1 << 20
 
@@ -33,3 +41,15 @@ class Limits:
     max_json_bytes: int = 64 * 1024
     max_workbenches: int = 48
     max_kept_bytes: int = 8192 * MB
+
+
+class NotFound(InputError):
+    """Nothing has this name or number."""
+
+
+class Conflict(InputError):
+    """The workbench is in another state."""
+
+
+class TooMuch(InputError):
+    """More than the limits allow."""

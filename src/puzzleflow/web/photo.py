@@ -142,7 +142,7 @@ class Photo:
 
     def sharp(self, number: int) -> ByteArray:
         """(h, w, 4) a fragment of the whole photograph."""
-        from puzzleflow.segmentation.sharpen import sharpened
+        from puzzleflow.segmentation.cut_outs import sharpened
 
         shape = self.whole.shape[0], self.whole.shape[1]
         return sharpened(self.segmentation, number, self.whole.window, shape).pixels

@@ -13,10 +13,10 @@ from puzzleflow.core.grid import Grid
 from puzzleflow.pictures import reduced
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import answers, schemas
-from puzzleflow.web.errors import NotFound
 from puzzleflow.web.exports import jpeg, png
 from puzzleflow.web.finding import drawn_area, photo_of, start_finding
 from puzzleflow.web.history import History
+from puzzleflow.web.limits import NotFound
 from puzzleflow.web.service import PROBLEMS, InService, OnWorkbench
 from puzzleflow.web.solve_job import Asked, start_solve
 from puzzleflow.web.stock import Stocks
@@ -184,15 +184,8 @@ def solve(
     name = request.solver or DEFAULT_SOLVER
     if name not in service.shelf.names():
         raise NotFound("no solver of that name")
-    asked = Asked(
-        name,
-        None if request.grid is None else Grid(request.grid.rows, request.grid.cols),
-        request.missing,
-        request.foreign,
-        request.turned,
-        request.seed,
-        request.num_alternatives,
-    )
+    grid = None if request.grid is None else Grid(request.grid.rows, request.grid.cols)
+    asked = Asked(name, grid, **request.model_dump(exclude={"solver", "grid"}))
     return job_of(start_solve(workbench, service.runner, service.shelf, asked))
 
 

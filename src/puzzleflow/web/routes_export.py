@@ -11,9 +11,8 @@ from fastapi import APIRouter, Path, Query, Response
 
 from puzzleflow.web.archive import pack
 from puzzleflow.web.drawing import MAX_GAP, Drawing, on_board, on_table
-from puzzleflow.web.errors import Conflict, NotFound
-from puzzleflow.web.exports import layout_csv, layout_json, png
-from puzzleflow.web.layered import cutouts_zip, psd, svg
+from puzzleflow.web.exports import cutouts_zip, layout_csv, layout_json, png, psd, svg
+from puzzleflow.web.limits import Conflict, NotFound
 from puzzleflow.web.report import REPORT_POLICY, free_report_html, report_html, sheet_html
 from puzzleflow.web.service import PROBLEMS, InService, OnWorkbench
 from puzzleflow.web.workbench import Workbench

@@ -1,9 +1,9 @@
-"""Routes that open a workbench: samples, pictures, a photograph, a saved file, a recent one."""
+"""Routes that open a workbench: samples, uploads, a photograph, a saved file, a recent one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -12,25 +12,30 @@ from typing import Annotated
 
 from fastapi import APIRouter, File, Query, Response, UploadFile
 
-from puzzleflow.core.errors import InputError, naming
+from puzzleflow.core.errors import FormatError, InputError, naming
 from puzzleflow.core.grid import Grid
+from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.types import ByteArray
-from puzzleflow.pictures import has_heic, reduced
+from puzzleflow.generation.builder import cut_puzzle
+from puzzleflow.pictures import has_heic, natural_key, read_picture, reduced
 from puzzleflow.samples import find_sample, list_samples, load_sample
 from puzzleflow.solvers.registry import DEFAULT_SOLVER
 from puzzleflow.web import answers, schemas
 from puzzleflow.web.archive import unpack
-from puzzleflow.web.confidence import BANDS, UNKNOWN
-from puzzleflow.web.errors import NotFound, TooMuch
 from puzzleflow.web.exports import jpeg
 from puzzleflow.web.finding import start_finding
-from puzzleflow.web.intake import EROSIONS, TOLD_CROP, Upload, cut, fragments_of, read_upload
+from puzzleflow.web.limits import Limits, NotFound, TooMuch
 from puzzleflow.web.photo import Photo
+from puzzleflow.web.report import BANDS, UNKNOWN
 from puzzleflow.web.service import PROBLEMS, InService, Service
-from puzzleflow.web.stock import Stock
+from puzzleflow.web.stock import Stock, plain_names
 from puzzleflow.web.views import state_of
-from puzzleflow.web.workbench import Workbench
+from puzzleflow.web.workbench import Cut, Workbench
 
+EROSIONS = ("vae", "linear", "none")
+LEAST_PIECE_PX, LARGEST_PIECE_PX = 16, 512
+LEAST_SIDE_PX = 8
+TOLD_CROP = 0.02  # of the picture: what is cropped beyond it is said
 router = APIRouter(prefix="/api", responses=PROBLEMS)
 OneFile = Annotated[UploadFile, File(description="one file")]
 ManyFiles = Annotated[list[UploadFile], File(description="picture files")]
@@ -38,27 +43,87 @@ Side = Annotated[int, Query(ge=1, le=100)]
 THUMBNAIL_PX = 240
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file as it came: its name is shown, never trusted."""
+
+    name: str
+    content: bytes
+
+
+def read_upload(upload: Upload, limits: Limits, *, reduce: bool = False) -> ByteArray:
+    """(H, W, 3 or 4) uint8 of a picture file within the limits.
+
+    reduce  large pictures are read at a half or a quarter, so that they fit into memory
+    """
+    with naming(upload.name[:80] or "the file"):
+        pixels = read_picture(
+            upload.content,
+            None,
+            max_pixels=limits.max_pixels,
+            keep_pixels=limits.kept_pixels if reduce else None,
+        )
+        if min(pixels.shape[:2]) < LEAST_SIDE_PX:
+            raise FormatError(f"fewer than {LEAST_SIDE_PX} pixels a side")
+    return pixels
+
+
+def fragments_of(uploads: Sequence[Upload], limits: Limits) -> list[Cut]:
+    """One piece per picture, in natural order."""
+    from puzzleflow.segmentation.cut_outs import cut_outs  # loads scipy and scikit-image
+
+    if len(uploads) > limits.max_pieces:
+        raise TooMuch(f"{len(uploads)} pictures; at most {limits.max_pieces} pieces are possible")
+    uploads = sorted(uploads, key=lambda upload: natural_key(upload.name))
+    pictures: list[ByteArray] = []
+    left = limits.max_total_pixels
+    for upload in uploads:
+        with naming(upload.name[:80] or "the file"):
+            most = min(left, limits.max_pixels)
+            picture = read_picture(upload.content, "RGBA", max_pixels=most)
+            if min(picture.shape[:2]) < LEAST_SIDE_PX:
+                raise FormatError(f"fewer than {LEAST_SIDE_PX} pixels a side")
+        pictures.append(picture)
+        left -= picture.shape[0] * picture.shape[1]
+        if left < 0:
+            raise TooMuch(f"all pictures together exceed {limits.max_total_pixels:,} pixels")
+    found = cut_outs(pictures, [upload.name[:80] for upload in uploads])
+    names = plain_names([upload.name for upload in uploads])
+    return list(zip(names, found, strict=True))
+
+
+def cut(
+    picture: ByteArray, grid: Grid, erosion: str, seed: int, limits: Limits
+) -> tuple[Puzzle, float]:
+    """A puzzle of (H, W, 3) ``picture`` at its own resolution, square pieces, shuffled.
+
+    Also the part of the picture that square pieces leave over and that is cropped.
+    """
+    if grid.num_pieces > limits.max_pieces:
+        raise TooMuch(f"a {grid} grid; at most {limits.max_pieces} pieces are possible")
+    if erosion not in EROSIONS:
+        raise InputError(f"unknown erosion {erosion!r}; known: {', '.join(EROSIONS)}")
+    height, width = picture.shape[:2]
+    side = min(height // grid.rows, width // grid.cols)
+    cropped = 1 - side**2 * grid.num_pieces / (height * width)
+    side = min(side, LARGEST_PIECE_PX)
+    if side < LEAST_PIECE_PX:
+        raise InputError(f"the picture is too small for {grid} pieces")
+    return cut_puzzle(picture, grid, erosion, seed, piece_px=side), cropped
+
+
 @router.get("/about")
 def about(service: InService) -> answers.About:
     """What this server can do and how much it takes."""
-    limits = answers.LimitInfo.model_validate(
-        {name: asdict(service.limits)[name] for name in answers.LimitInfo.model_fields}
-    )
     return answers.About(
         version=version("puzzleflow"),
-        limits=limits,
+        limits=answers.LimitInfo.model_validate(service.limits),
         solvers=service.shelf.names(),
         default_solver=DEFAULT_SOLVER,
         erosions=list(EROSIONS),
-        bands=[
-            answers.BandInfo(least=band.least, label=band.label, colour=band.colour)
-            for band in BANDS
-        ],
+        bands=[answers.BandInfo.model_validate(band) for band in BANDS],
         unknown_colour=UNKNOWN.colour,
-        samples=[
-            answers.SampleInfo(name=s.name, title=s.title, artist=s.artist, date=s.date)
-            for s in list_samples()
-        ],
+        samples=[answers.SampleInfo.model_validate(sample) for sample in list_samples()],
         heic=has_heic(),
         psd=find_spec("psd_tools") is not None,
         keeps=service.keeps,
@@ -87,14 +152,7 @@ def _thumbnail(name: str) -> bytes:
 def recent(service: InService) -> list[answers.Recent]:
     """The workbenches that are kept, the one changed last first."""
     return [
-        answers.Recent(
-            id=name,
-            title=told.title,
-            origin=told.origin,
-            num_pieces=told.num_pieces,
-            solved=told.solved,
-            changed_at=told.changed_at,
-        )
+        answers.Recent(id=name, **told.model_dump(exclude={"num_bytes"}))
         for name, told in service.workbenches.recent()
     ]
 

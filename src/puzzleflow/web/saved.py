@@ -13,15 +13,8 @@ from puzzleflow.core.pose import Pose
 from puzzleflow.core.puzzle import Layout, Solution
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.web.free import FreeHistory, FreeTable
-from puzzleflow.web.history import (
-    MAX_STEPS,
-    UNTOLD,
-    Answer,
-    Arrangement,
-    GridGuess,
-    History,
-)
-from puzzleflow.web.sheet import MAX_PX_PER_MM, Sheet
+from puzzleflow.web.history import MAX_STEPS, UNTOLD, Answer, Arrangement, GridGuess, History
+from puzzleflow.web.stock import MAX_PX_PER_MM, Sheet
 
 SCHEMA: Final = "puzzleflow/workbench"
 VERSION: Final = 2

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from puzzleflow.web.sheet import MAX_PX_PER_MM
+from puzzleflow.web.stock import MAX_PX_PER_MM
 
 Index = Annotated[int, Field(ge=0, le=9999)]
 Place = Annotated[int, Field(ge=-1, le=9999)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from puzzleflow.core.conditions import MOST_MISSING, Conditions, fits_well
 from puzzleflow.core.errors import CannotSolve, InputError, NotAGrid
@@ -75,10 +75,8 @@ def start_solve(workbench: Workbench, runner: JobRunner, shelf: SolverShelf, ask
         pins = {} if held is None else held.pins
         if held is not None and asked.grid is None:
             spare = held.grid.num_pieces - len(stock.pieces)
-            asked = Asked(
-                asked.solver, held.grid, max(asked.missing, spare), max(asked.foreign, -spare),
-                asked.turned, asked.seed, asked.num_alternatives,
-            )  # fmt: skip
+            missing, foreign = max(asked.missing, spare), max(asked.foreign, -spare)
+            asked = replace(asked, grid=held.grid, missing=missing, foreign=foreign)
         num_aside = sum(position < 0 for position in pins.values())
         conditions = conditions_for(len(stock.pieces), asked, num_aside)
         groups = () if held is None else held.groups

@@ -10,7 +10,7 @@ from puzzleflow.core.conditions import Conditions, fits_well
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.web import answers
-from puzzleflow.web.closing import closed
+from puzzleflow.web.drawing import closed
 from puzzleflow.web.history import Arrangement
 from puzzleflow.web.jobs import Job
 from puzzleflow.web.photo import Photo
@@ -94,9 +94,7 @@ def grid_choices(num_pieces: int) -> list[answers.GridChoice]:
 
 def job_of(job: Job) -> answers.JobInfo:
     """A job as the page sees it."""
-    return answers.JobInfo(
-        status=job.status, message=job.message, fraction=job.fraction, changes=job.changes
-    )
+    return answers.JobInfo.model_validate(job)
 
 
 def _size(grid: Grid) -> GridSize:

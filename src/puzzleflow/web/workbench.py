@@ -12,22 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
-from puzzleflow.core.cells import equal_cells
+from puzzleflow.core.canvas import equal_cells, squared
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.pictures import reduced
-from puzzleflow.solvers.sight import for_solver
-from puzzleflow.web.errors import Conflict, NotFound, TooMuch
+from puzzleflow.solvers.base import for_solver
 from puzzleflow.web.history import Arrangement, History
 from puzzleflow.web.jobs import Job, JobRunner
 from puzzleflow.web.kept import Kept, keep
-from puzzleflow.web.limits import Limits
+from puzzleflow.web.limits import Conflict, Limits, NotFound, TooMuch
 from puzzleflow.web.photo import Box, Photo, Report
-from puzzleflow.web.pieces import Piece, plain_names
-from puzzleflow.web.sheet import Sheet
 from puzzleflow.web.solving import Sessions
-from puzzleflow.web.stock import Stock, Stocks
+from puzzleflow.web.stock import Piece, Sheet, Stock, Stocks, plain_names
 
 Cut = tuple[str, ByteArray]
 OUTLINE_PX = 160
@@ -292,8 +289,8 @@ class Workbench:
             key = (int(square), *(int(turn) for turn in self.turns))
             if key not in self._sessions:
                 cells = for_solver(self.cells())
-                if square and cells.shape[1] != cells.shape[2]:
-                    cells = _squared(cells)
+                if square:
+                    cells = squared(cells)
                 self._sessions = {**dict(list(self._sessions.items())[-1:]), key: Sessions(cells)}
             return self._sessions[key]
 
@@ -364,12 +361,3 @@ class Workbench:
         except OSError:
             gone = self.folder
         shutil.rmtree(gone, ignore_errors=True)
-
-
-def _squared(cells: ByteArray) -> ByteArray:
-    """(N, S, S, 4) the same cells, transparent around."""
-    side = max(cells.shape[1:3])
-    square = np.zeros((len(cells), side, side, 4), np.uint8)
-    top, left = (side - cells.shape[1]) // 2, (side - cells.shape[2]) // 2
-    square[:, top : top + cells.shape[1], left : left + cells.shape[2]] = cells
-    return square

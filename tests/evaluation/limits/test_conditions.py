@@ -8,9 +8,16 @@ import pytest
 
 from puzzleflow.core.errors import InputError, UnknownName
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.limits.conditions import SECTIONS, Condition, Plan, conditions
+from puzzleflow.evaluation.limits.conditions import (
+    SECTIONS,
+    Condition,
+    PictureSet,
+    Plan,
+    conditions,
+    draw_pictures,
+    sample_pictures,
+)
 from puzzleflow.evaluation.limits.measure import kept_share
-from puzzleflow.evaluation.limits.pictures import PictureSet, draw_pictures, sample_pictures
 from puzzleflow.formats.open import open_puzzles
 
 MakeFolder = Callable[..., Path]

@@ -8,10 +8,9 @@ import pytest
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.journal import Record
 from puzzleflow.evaluation.limits.conditions import Plan
 from puzzleflow.evaluation.limits.measure import LimitsReport, estimates, measure_limits
-from puzzleflow.evaluation.results import Truth, score_records
+from puzzleflow.evaluation.results import Record, Truth, score_records
 from puzzleflow.evaluation.spec import parse_solvers
 
 MakeFolder = Callable[..., Path]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from puzzleflow.core.errors import FormatError, InputError
-from puzzleflow.evaluation.limits.pictures import draw_pictures, sample_pictures
-from puzzleflow.generation.kinds import read_kinds
+from puzzleflow.evaluation.limits.conditions import draw_pictures, sample_pictures
+from puzzleflow.generation.survey import read_kinds
 from puzzleflow.samples import list_samples
 
 MakeFolder = Callable[..., Path]

@@ -7,20 +7,26 @@ A new condition is a line in the function of its section, a new section an entry
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import InputError, check_known
 from puzzleflow.core.grid import Grid
-from puzzleflow.evaluation.limits.pictures import PictureSet
+from puzzleflow.core.rng import child_rng
+from puzzleflow.files import write_bytes
 from puzzleflow.generation.erosion import SHRINK, erosion_label, erosion_model
-from puzzleflow.generation.plan import Request, make_recipe
+from puzzleflow.generation.plan import Request, make_recipe, pictures_digest
 from puzzleflow.generation.recipe import Renderer
 from puzzleflow.generation.recipe_file import RecipeSource, write_recipe
-from puzzleflow.generation.survey import Surveyed
+from puzzleflow.generation.survey import Surveyed, survey_pictures
+from puzzleflow.generation.survey import kind_of as known_kind
+from puzzleflow.journal import Journal
+from puzzleflow.pictures import list_pictures
+from puzzleflow.samples import list_samples, sample_file
 
 SHRINKS = (-12, -8, -4, 0, 2, 4, 7, 10)  # percent of the side: from 94 to 41 % kept
 STRAIGHT_GAPS = (0.03, 0.055, 0.09, 0.155, 0.19, 0.24, 0.295, 0.36)  # of the side: as much kept
@@ -28,6 +34,75 @@ PAPER_KEPT = 65.0  # percent of a cell that the paper's fragments keep
 AS_MADE = "as made"
 WHOLE_PIECES = 25  # up to so many pieces a condition has all its puzzles
 LEAST_PUZZLES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class PictureSet:
+    """Readable pictures below ``folder`` in the order in which they were drawn.
+
+    kind_of     picture → kind, as far as it is known
+    num_unread  pictures that were drawn and could not be read
+    """
+
+    folder: Path
+    pictures: tuple[Surveyed, ...]
+    kind_of: Mapping[str, str]
+    num_unread: int = 0
+
+    @property
+    def kinds(self) -> dict[str, tuple[Surveyed, ...]]:
+        """Pictures by kind, the most frequent kind first."""
+        found: dict[str, list[Surveyed]] = {}
+        for picture in self.pictures:
+            if kind := self.kind_of.get(picture.picture):
+                found.setdefault(kind, []).append(picture)
+        ordered = sorted(found, key=lambda kind: (-len(found[kind]), kind))
+        return {kind: tuple(found[kind]) for kind in ordered}
+
+
+def draw_pictures(
+    folder: Path, journal: Path, kinds: Mapping[str, str] | None, *, count: int, seed: int
+) -> PictureSet:
+    """``count`` pictures below ``folder`` drawn at random, and so many of each kind.
+
+    kinds    file → kind as ``read_kinds`` gives it; None takes the uppermost
+             subfolder of a picture for its kind
+    journal  folder in which a survey that was stopped finds what it had seen
+    """
+    names = [path.relative_to(folder).as_posix() for path in list_pictures(folder)]
+    if not names:
+        raise InputError(f"{folder}: no pictures in it")
+    kind_of = {name: kind for name in names if (kind := known_kind(name, kinds))}
+    if kinds is not None and not kind_of:
+        raise InputError(f"{folder}: none of its {len(names)} pictures has a kind in the table")
+    taken: Counter[str] = Counter()
+    wanted = []
+    for place, index in enumerate(child_rng(seed, "limits").permutation(len(names))):
+        kind = kind_of.get(names[index], "")
+        taken[kind] += 1
+        if place < count or (kind and taken[kind] <= count):
+            wanted.append(names[index])
+    surveyed = _survey(folder, wanted, journal)
+    usable = tuple(picture for picture in surveyed if not picture.problem)
+    if not usable:
+        raise InputError(f"{folder}: none of {len(surveyed)} pictures can be read")
+    return PictureSet(folder, usable, kind_of, len(surveyed) - len(usable))
+
+
+def sample_pictures(folder: Path) -> PictureSet:
+    """The bundled pictures, written to ``folder`` so that recipes can point at them."""
+    names = [f"{sample.name}.webp" for sample in list_samples()]
+    for name in names:
+        write_bytes(folder / name, sample_file(name.removesuffix(".webp")))
+    return PictureSet(folder, tuple(_survey(folder, names, folder / ".survey")), {})
+
+
+def _survey(folder: Path, names: list[str], journals: Path) -> list[Surveyed]:
+    """Look at these pictures, or remember what was seen of the same files."""
+    digest = pictures_digest(folder, names)
+    path = journals / f"{digest[:16]}.jsonl"
+    with Journal(path, "survey", {"pictures": digest}, Surveyed) as journal:
+        return survey_pictures(folder, names, journal)
 
 
 @dataclass(frozen=True)
@@ -83,8 +158,7 @@ class Plan:
     def __post_init__(self) -> None:
         sections = SECTIONS if self.sections is None else self.sections
         for section in sections:
-            if section not in SECTIONS:
-                raise UnknownName("section", section, SECTIONS)
+            check_known("section", section, SECTIONS)
         if not sections:
             raise InputError(f"no section given; known: {', '.join(SECTIONS)}")
         if self.num_puzzles < 1:

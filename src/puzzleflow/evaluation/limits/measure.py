@@ -13,8 +13,14 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.intervals import Estimate, bootstrap_mean, clustered_share, percent
 from puzzleflow.evaluation.calibration import CLAIMS, Calibration, answers_of, calibrate
-from puzzleflow.evaluation.limits.conditions import Condition, Plan, conditions
-from puzzleflow.evaluation.limits.pictures import PictureSet, draw_pictures, sample_pictures
+from puzzleflow.evaluation.limits.conditions import (
+    Condition,
+    PictureSet,
+    Plan,
+    conditions,
+    draw_pictures,
+    sample_pictures,
+)
 from puzzleflow.evaluation.report import machine
 from puzzleflow.evaluation.results import SHOWN, Results
 from puzzleflow.evaluation.runner import Bench

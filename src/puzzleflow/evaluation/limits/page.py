@@ -1,16 +1,16 @@
-"""The report as Markdown and JSON: every figure with its interval, every caveat beside it."""
+"""The report as Markdown, JSON and curves: every figure with its interval, caveats beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from puzzleflow.core.intervals import Estimate, percent
-from puzzleflow.evaluation.calibration import NUM_BINS, THRESHOLDS
-from puzzleflow.evaluation.limits.conditions import SECTIONS
-from puzzleflow.evaluation.limits.figures import draw_figures
+from puzzleflow.evaluation import charts
+from puzzleflow.evaluation.calibration import NUM_BINS, THRESHOLDS, Calibration
+from puzzleflow.evaluation.limits.conditions import AS_MADE, PAPER_KEPT, SECTIONS
 from puzzleflow.evaluation.limits.measure import MEASURED, LimitsReport, Row
 from puzzleflow.evaluation.tables import interval_text
 from puzzleflow.files import write_json, write_text
@@ -22,6 +22,96 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
     "picture px": lambda row: f"{row.condition.content_px:.0f}",
 }
 """What a section may show of a row beside its metrics."""
+
+
+def draw_figures(folder: Path, report: LimitsReport) -> dict[str, str]:
+    """Write the figures that there are points for; figure → its file name."""
+    names: dict[str, str] = {}
+    for section, rows in report.sections.items():
+        if SECTIONS[section].chart:
+            names[section] = f"limits-{section}.png"
+            _draw_metrics(folder / names[section], rows, report.solvers)
+        elif any(row.calibrations for row in rows):
+            for name, claims in {"calibration": "seams", "coverage": "puzzles"}.items():
+                names[name] = f"limits-{name}.png"
+                _draw_claims(folder / names[name], rows, report.solvers, ("pieces", claims))
+    return names
+
+
+def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> None:
+    """A panel for every metric; over the share of a cell kept, gaps grow to the right."""
+    section = SECTIONS[rows[0].condition.section]
+    over_kept = section.chart == "kept"
+    labels = list(dict.fromkeys(row.condition.label for row in rows))
+    series = dict.fromkeys(row.condition.series for row in rows)
+    made = [row.kept.value for row in rows if row.condition.label == AS_MADE]
+    figure, axes = charts.empty_chart(1, len(MEASURED), (3.5 * len(MEASURED), 3.9))
+    for axis, metric in zip(axes.flat, MEASURED, strict=True):
+        for number, (solver, colour) in enumerate(charts.coloured(solvers)):
+            aside = 0.3 * (number / len(solvers) - 0.5)
+            for name, line in zip(series, charts.LINES, strict=False):
+                found = [r for r in rows if (r.solver, r.condition.series) == (solver, name)]
+                x = [
+                    row.kept.value if over_kept else labels.index(row.condition.label) + aside
+                    for row in found
+                ]
+                points = [
+                    (x[k], r.metrics[metric]) for k, r in enumerate(found) if metric in r.metrics
+                ]
+                shown = " " if section.chart == "dots" else line
+                label = f"{solver}, {name}" if name else solver
+                charts.draw_estimates(axis, sorted(points, key=_first), colour, label, shown)
+        charts.frame(axis, "", section.head, f"{metric}, %", (-3, 103))
+        if over_kept:
+            for kept, text in [(PAPER_KEPT, "paper"), *((kept, AS_MADE) for kept in made[:1])]:
+                axis.axvline(kept, color="#666666", lw=1, ls=":")
+                axis.text(kept, 103.5, text, fontsize=7, ha="center", color="#444444")
+            axis.set_xlabel("share of the cell kept, %")
+            axis.invert_xaxis()
+        else:
+            turned = 40 if max(map(len, labels)) > 5 else 0
+            axis.set_xticks(range(len(labels)), labels, fontsize=8, rotation=turned)
+    charts.shared_legend(figure, axes.flat[0])
+    charts.save_chart(figure, path)
+
+
+def _draw_claims(
+    path: Path, rows: Sequence[Row], solvers: Sequence[str], claims: Sequence[str]
+) -> None:
+    """A panel for every claim (down) and condition (across): reliability, or coverage."""
+    labels = list(dict.fromkeys(row.condition.label for row in rows))
+    covers = "puzzles" in claims
+    colours = dict(charts.coloured(solvers))
+    figure, axes = charts.empty_chart(2, len(labels), (4.2 * len(labels), 7.0))
+    for line, what in zip(axes, claims, strict=True):
+        for axis, label in zip(line, labels, strict=True):
+            for row in rows:
+                if row.condition.label == label and what in row.calibrations:
+                    found, colour = row.calibrations[what], colours[row.solver]
+                    points = _coverage(found) if covers else _reliability(found)
+                    charts.draw_estimates(axis, points, colour, row.solver)
+                    if not covers:
+                        areas = [8 + 150 * b.count / found.num_answers for b in found.bins]
+                        places = [x for x, _ in points], [y.value for _, y in points]
+                        axis.scatter(*places, s=areas, color=colour, alpha=0.45, lw=0)
+            x = "answered, the surest first, %" if covers else "confidence, %"
+            charts.frame(axis, f"{what}, {label}", x, "right, %", (-3, 103))
+            if not covers:
+                axis.plot([0, 100], [0, 100], color="#999999", lw=1, ls=":")
+    charts.shared_legend(figure, axes.flat[0])
+    charts.save_chart(figure, path)
+
+
+def _reliability(found: Calibration) -> list[tuple[float, Estimate]]:
+    return [(100 * b.confidence, percent(b.right)) for b in found.bins]
+
+
+def _coverage(found: Calibration) -> list[tuple[float, Estimate]]:
+    return [(100 * c.coverage, percent(c.right)) for c in found.curve if c.right]
+
+
+def _first(point: tuple[float, Estimate]) -> float:
+    return point[0]
 
 
 def write_limits(out: Path, report: LimitsReport) -> list[Path]:

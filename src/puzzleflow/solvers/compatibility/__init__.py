@@ -11,24 +11,22 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from puzzleflow.core.errors import UnknownName
+from puzzleflow.core.errors import check_known
 from puzzleflow.core.types import ByteArray
 from puzzleflow.solvers.compatibility.costs import SeamCosts
 
 __all__ = ["COMPATIBILITIES", "SeamCosts", "check_compatibility", "seam_costs"]
 
 COMPATIBILITIES: dict[str, str] = {
-    "alpha": "puzzleflow.solvers.compatibility.alpha:alpha_costs",
-    "border": "puzzleflow.solvers.compatibility.border:border_costs",
-    "mgc": "puzzleflow.solvers.compatibility.mgc:mgc_costs",
+    "alpha": "puzzleflow.solvers.compatibility.measures:alpha_costs",
+    "border": "puzzleflow.solvers.compatibility.measures:border_costs",
+    "mgc": "puzzleflow.solvers.compatibility.measures:mgc_costs",
 }
 
 
 def check_compatibility(name: str) -> str:
     """``name`` itself, or an error that lists the known names."""
-    if name not in COMPATIBILITIES:
-        raise UnknownName("compatibility", name, COMPATIBILITIES)
-    return name
+    return check_known("compatibility", name, COMPATIBILITIES)
 
 
 def seam_costs(name: str, pieces: ByteArray) -> SeamCosts:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,11 +22,11 @@ from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Puzzle, Solution
-from puzzleflow.core.records import from_json
+from puzzleflow.core.records import Saved
 from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.models.checkpoint import load_network, solver_weights
 from puzzleflow.models.pixels import to_tensor
-from puzzleflow.solvers.base import allowed_placements, nearest_allowed
+from puzzleflow.solvers.base import Question, TimedSession, nearest_allowed
 from puzzleflow.solvers.classical import Found
 
 MAX_SIZE = 8192  # of anything in a configuration
@@ -34,7 +34,7 @@ NEVER = 1e9  # the cost of a placement that is not allowed
 
 
 @dataclass(frozen=True)
-class RivalConfig:
+class RivalConfig(Saved):
     """Sizes that most rivals have; the defaults are the small preset, equal for all of them.
 
     piece_px        side of a piece as the network sees it
@@ -64,14 +64,6 @@ class RivalConfig:
         for grid in self.grids:
             Grid.parse(grid)
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """From JSON, of which a stranger may have written every value."""
-        return from_json(cls, values)
-
     @property
     def channels(self) -> int:
         """Colour alone, as published, or colour and alpha where that is mended."""
@@ -94,9 +86,12 @@ class Rival(nn.Module, ABC):
         super().__init__()
         self.config = config
 
-    @abstractmethod
     def forward(self, pixels: Tensor, grid: Grid) -> Tensor:
-        """(B, N, 4, px, px) premultiplied in [0, 1] → what is computed once, (B, …)."""
+        """(B, N, 4, px, px) premultiplied in [0, 1] → what is computed once, (B, …).
+
+        Unless a method says otherwise, (B, N, dim) of its ``pieces``.
+        """
+        return self.pieces(self.seen(pixels))  # type: ignore[no-any-return,operator]
 
     @abstractmethod
     def loss(self, pixels: Tensor, position_of: Tensor, grid: Grid) -> dict[str, Tensor]:
@@ -136,6 +131,9 @@ class RivalSolver:
     name: ClassVar[str]
     rival: ClassVar[type[Rival]]
 
+    def __init_subclass__(cls, name: str, rival: type[Rival] | None = None) -> None:
+        cls.name, cls.rival = name, rival or cls.rival
+
     def __init__(self, weights: str | Path | None = None) -> None:
         bundled = f"rivals/{self.name}.safetensors"
         self.weights = Path(weights) if weights else solver_weights(self.name, bundled)
@@ -155,7 +153,7 @@ class RivalSolver:
 
 
 @dataclass(frozen=True, eq=False)
-class RivalSession:
+class RivalSession(TimedSession):
     """One puzzle, encoded once."""
 
     name: str
@@ -165,22 +163,12 @@ class RivalSession:
     puzzle: Puzzle
     prepare_s: float
 
-    def solve(
-        self,
-        *,
-        seed: int,
-        pinned: Mapping[int, int] | None = None,
-        forbidden: Sequence[tuple[int, int]] = (),
-        num_alternatives: int = 0,
-    ) -> Solution:
+    def answer(self, asked: Question) -> Solution:
         """Ask the network's own search; what it leaves unallowed is mended by few moves."""
-        started = time.perf_counter()
         check_cancelled()
-        allowed = allowed_placements(
-            self.puzzle.num_pieces, pinned, forbidden, self.grid.num_pieces
-        )
+        allowed = asked.allowed(self.puzzle.num_pieces, self.grid.num_pieces)
         with torch.inference_mode():
-            found = self.network.layout(self.encoded, self.grid, allowed, seed)
+            found = self.network.layout(self.encoded, self.grid, allowed, asked.seed)
         position_of = nearest_allowed(found.position_of, allowed)
         prob = found.position_prob
         grid = None if self.puzzle.is_closed else self.grid
@@ -188,11 +176,12 @@ class RivalSession:
         return Solution(
             position_of,
             solver=self.name,
-            seconds=self.prepare_s + time.perf_counter() - started,
             confidence=None if prob is None else prob[np.arange(len(prob)), position_of],
             position_prob=prob,
             trace=found.trace,
-            alternatives=(Layout(position_of, grid=grid, turns=turns),) if num_alternatives else (),
+            alternatives=(Layout(position_of, grid=grid, turns=turns),)
+            if asked.num_alternatives
+            else (),
             grid=grid,
             turns=turns,
         )

@@ -107,8 +107,5 @@ class Deepzzle(Rival):
         return max(found, key=lambda pair: pair[0])[1]
 
 
-class DeepzzleSolver(RivalSolver):
+class DeepzzleSolver(RivalSolver, name="deepzzle", rival=Deepzzle):
     """Deepzzle."""
-
-    name = "deepzzle"
-    rival = Deepzzle

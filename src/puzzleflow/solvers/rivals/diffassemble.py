@@ -31,8 +31,7 @@ from puzzleflow.solvers.rivals.base import (
     cells,
     pinned_pieces,
 )
-from puzzleflow.solvers.rivals.diffusion import kept, noised, walk_back
-from puzzleflow.solvers.rivals.encoder import Pieces, transformer
+from puzzleflow.solvers.rivals.encoder import Pieces, kept, noised, transformer, walk_back
 
 SHARPNESS = 4.0  # of probabilities, per cell of distance
 TURNS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])  # cosine and sine
@@ -117,10 +116,6 @@ class DiffAssemble(Rival):
             raise CannotSolve("these weights know upright pieces alone; train with --turned")
         return puzzle.grid
 
-    def forward(self, pixels: Tensor, grid: Grid) -> Tensor:
-        """(B, N, dim) features of the pieces."""
-        return self.pieces(self.seen(pixels))  # type: ignore[no-any-return]
-
     def clean_at(self, features: Tensor, x_t: Tensor, t: Tensor) -> Tensor:
         """Features (M, N, dim), values (M, N, V), times (M,) → (M, N, V) true values."""
         time = self.when(t)[:, None].expand(-1, x_t.shape[1], -1)  # (M, N, 32)
@@ -193,14 +188,9 @@ def plane(grid: Grid) -> Tensor:
     return (2 * cells(grid) + 1) / size - 1
 
 
-class DiffAssembleSolver(RivalSolver):
+class DiffAssembleSolver(RivalSolver, name="diffassemble", rival=DiffAssemble):
     """DiffAssemble."""
 
-    name = "diffassemble"
-    rival = DiffAssemble
 
-
-class DiffAssemblePlusSolver(DiffAssembleSolver):
+class DiffAssemblePlusSolver(DiffAssembleSolver, name="diffassemble+"):
     """DiffAssemble with alpha and the Hungarian method."""
-
-    name = "diffassemble+"

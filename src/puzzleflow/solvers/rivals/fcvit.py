@@ -106,14 +106,9 @@ def augmented(pieces: Tensor) -> Tensor:
     return cut + JITTER * (2 * torch.rand(B, N, pieces.shape[2], 1, 1).to(cut) - 1)
 
 
-class FcvitSolver(RivalSolver):
+class FcvitSolver(RivalSolver, name="fcvit", rival=Fcvit):
     """FCViT."""
 
-    name = "fcvit"
-    rival = Fcvit
 
-
-class FcvitPlusSolver(FcvitSolver):
+class FcvitPlusSolver(FcvitSolver, name="fcvit+"):
     """FCViT that keeps colour and alpha."""
-
-    name = "fcvit+"

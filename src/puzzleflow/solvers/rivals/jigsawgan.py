@@ -175,14 +175,9 @@ def seam_band(shape: tuple[int, ...], grid: Grid) -> Tensor:
     return band if band.any() else torch.ones_like(band)
 
 
-class JigsawGanSolver(RivalSolver):
+class JigsawGanSolver(RivalSolver, name="jigsawgan", rival=JigsawGan):
     """JigsawGAN."""
 
-    name = "jigsawgan"
-    rival = JigsawGan
 
-
-class JigsawGanPlusSolver(JigsawGanSolver):
+class JigsawGanPlusSolver(JigsawGanSolver, name="jigsawgan+"):
     """JigsawGAN with a position for every piece instead of the list, and alpha."""
-
-    name = "jigsawgan+"

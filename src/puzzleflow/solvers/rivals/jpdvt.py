@@ -31,8 +31,15 @@ from puzzleflow.solvers.rivals.base import (
     pinned_pieces,
     shuffled_as,
 )
-from puzzleflow.solvers.rivals.diffusion import kept, noised, walk_back
-from puzzleflow.solvers.rivals.encoder import PATCH, Patches, cell_waves, waves
+from puzzleflow.solvers.rivals.encoder import (
+    PATCH,
+    Patches,
+    cell_waves,
+    kept,
+    noised,
+    walk_back,
+    waves,
+)
 
 CODE = 8  # numbers that stand for a cell
 SHARPNESS = 4.0  # of probabilities, per unit of distance
@@ -150,14 +157,9 @@ def cell_codes(grid: Grid) -> Tensor:
     return cell_waves(cells(grid), CODE)
 
 
-class JpdvtSolver(RivalSolver):
+class JpdvtSolver(RivalSolver, name="jpdvt", rival=Jpdvt):
     """JPDVT."""
 
-    name = "jpdvt"
-    rival = Jpdvt
 
-
-class JpdvtPlusSolver(JpdvtSolver):
+class JpdvtPlusSolver(JpdvtSolver, name="jpdvt+"):
     """JPDVT with a permutation a puzzle, no order of pieces, alpha and the Hungarian method."""
-
-    name = "jpdvt+"

@@ -74,10 +74,6 @@ class PdnGa(Rival):
         if min(grid.shape) < min(SIZES):
             raise CannotSolve(f"{grid} has no block of 2x2 cells to judge")
 
-    def forward(self, pixels: Tensor, grid: Grid) -> Tensor:
-        """(B, N, dim) vectors of the pieces."""
-        return self.pieces(self.seen(pixels))  # type: ignore[no-any-return]
-
     def judged(self, vectors: Tensor, piece_at: Tensor, size: int, grid: Grid) -> Tensor:
         """Vectors (M, N, dim), layouts (M, P) → (M, W) logits that each block is right."""
         blocks = piece_at[:, puzzlets(grid, size)]  # (M, W, size²)
@@ -167,8 +163,5 @@ def mutate(children: IntArray, rng: np.random.Generator) -> None:
     children[chosen, one], children[chosen, two] = children[chosen, two], children[chosen, one]
 
 
-class PdnGaSolver(RivalSolver):
+class PdnGaSolver(RivalSolver, name="pdn-ga", rival=PdnGa):
     """PDN-GA."""
-
-    name = "pdn-ga"
-    rival = PdnGa

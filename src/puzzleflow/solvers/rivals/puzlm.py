@@ -160,14 +160,9 @@ class Puzlm(Rival):
         return Found(before[0].numpy(), position_prob=prob)
 
 
-class PuzlmSolver(RivalSolver):
+class PuzlmSolver(RivalSolver, name="puzlm", rival=Puzlm):
     """PuzLM."""
 
-    name = "puzlm"
-    rival = Puzlm
 
-
-class PuzlmPlusSolver(PuzlmSolver):
+class PuzlmPlusSolver(PuzlmSolver, name="puzlm+"):
     """PuzLM with words along the outline."""
-
-    name = "puzlm+"

@@ -76,10 +76,6 @@ class Sd2rl(Rival):
         self.one = nn.Linear(config.state_dim, config.state_dim)
         self.other = nn.Linear(config.state_dim, config.state_dim)
 
-    def forward(self, pixels: Tensor, grid: Grid) -> Tensor:
-        """(B, N, dim) vectors of the pieces."""
-        return self.pieces(self.seen(pixels))  # type: ignore[no-any-return]
-
     def seams(self, vectors: Tensor) -> Tensor:
         """(B, 2, N, N) logits: piece j lies right of, below piece i."""
         pairs = [
@@ -216,8 +212,5 @@ def _score(seams: Tensor, piece_at: Tensor, grid: Grid) -> Tensor:
     return total
 
 
-class Sd2rlSolver(RivalSolver):
+class Sd2rlSolver(RivalSolver, name="sd2rl", rival=Sd2rl):
     """SD²RL."""
-
-    name = "sd2rl"
-    rival = Sd2rl

@@ -1,4 +1,4 @@
-"""Fragments of the published VAE."""
+"""The fragment generators: the fitted outline model, as real ones or as the paper's; the VAE."""
 
 from __future__ import annotations
 
@@ -11,13 +11,63 @@ import torch
 
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, FloatArray
-from puzzleflow.generation.fragments import draw_masks
-from puzzleflow.generation.masks import finish
+from puzzleflow.generation.fragments import draw_masks, finish, is_degenerate
+from puzzleflow.generation.gap_model import load_gap_model
+from puzzleflow.generation.outline_model import load_outline_model
+from puzzleflow.generation.outlines import mask_of
 from puzzleflow.models.checkpoint import bundled_weights
 from puzzleflow.models.fragment_vae import load_decoder
 
-WEIGHTS = "fragment_vae.safetensors"
+WEIGHTS = "fragment_outline.safetensors"
+MAX_DRAWS = 50
+GAP_WEIGHTS = "fragment_gap.safetensors"
+VAE_WEIGHTS = "fragment_vae.safetensors"
 CHUNK = 16
+
+
+class OutlineFragments:
+    """Curves drawn one by one with NumPy, filled, stretched to the square and thinned."""
+
+    name = "outline"
+
+    def __init__(self, weights: str | Path | None = None) -> None:
+        self.model, self.thinning = load_outline_model(weights or bundled_weights(WEIGHTS))
+        self.rejected = 0
+        self.thinned = 0  # whole fragments that the thinning passed over so far
+
+    def masks(self, seeds: Sequence[int]) -> BoolArray:
+        """(len(seeds), 128, 128) bool."""
+        masks, rejected = draw_masks(seeds, self._draw)
+        self.rejected += rejected
+        return masks
+
+    def _draw(self, seeds: list[int], attempt: int) -> BoolArray:
+        return np.stack([self._one(child_rng(seed, self.name, attempt)) for seed in seeds])
+
+    def _mask(self, rng: np.random.Generator) -> BoolArray:
+        return mask_of(self.model.draw(rng))
+
+    def _one(self, rng: np.random.Generator) -> BoolArray:
+        for _ in range(MAX_DRAWS):
+            mask = self._mask(rng)
+            if is_degenerate(mask) or self.thinning.keeps(mask, rng):
+                return mask  # a degenerate one is rejected and counted by the caller
+            self.thinned += 1
+        return mask
+
+
+class GapFragments(OutlineFragments):
+    """Features follow the paper's generated ones: settings and thinning of ``gap_model``."""
+
+    name = "gap"
+
+    def __init__(self, weights: str | Path | None = None) -> None:
+        super().__init__()
+        found = load_gap_model(weights or bundled_weights(GAP_WEIGHTS), self.model)
+        self.gap, self.thinning = found
+
+    def _mask(self, rng: np.random.Generator) -> BoolArray:
+        return self.gap.draw(rng)
 
 
 class VAEFragments:
@@ -34,7 +84,7 @@ class VAEFragments:
     name = "vae"
 
     def __init__(self, weights: str | Path | None = None) -> None:
-        self.decoder = load_decoder(weights or bundled_weights(WEIGHTS))
+        self.decoder = load_decoder(weights or bundled_weights(VAE_WEIGHTS))
         self.decoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.latent_mean = self.decoder.latent_mean.double().numpy()
         self.latent_factor = self.decoder.latent_factor.double().numpy()

@@ -1,10 +1,12 @@
-"""Paths of commands that may be addresses: what is read is fetched, what is written is sent."""
+"""Options that commands share: a cluster, a protocol, and paths that may be addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -39,3 +41,35 @@ def _sending(out: Path) -> Iterator[Path]:
 def _tell(address: str | None) -> None:
     if address is not None:
         note(f"sent to {address}")
+
+
+def _join(context: typer.Context, where: str | None) -> str | None:
+    """Work on the cluster until the command ends."""
+    if where is not None:
+        from puzzleflow.cluster import on_cluster
+
+        context.with_resource(on_cluster(where))
+    return where
+
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="dask://HOST:PORT",
+        callback=_join,
+        help="Work on this Dask cluster, or that of a scheduler file, instead of --workers.",
+    ),
+]
+
+
+class Protocol(StrEnum):
+    """Of JPwLEG files: whether the centre piece is told."""
+
+    GIVEN = "given"
+    FREE = "free"
+
+
+Centre = Annotated[
+    Protocol, typer.Option(help="JPwLEG files: the centre piece is given, or free like the others.")
+]

@@ -1,0 +1,66 @@
+"""The public names: each is imported from here when it is first used."""
+
+from puzzleflow.core.assembly import Assembly as Assembly
+from puzzleflow.core.assembly import Candidate as Candidate
+from puzzleflow.core.assembly_metrics import score_assembly as score_assembly
+from puzzleflow.core.cancelling import check_cancelled as check_cancelled
+from puzzleflow.core.conditions import Conditions as Conditions
+from puzzleflow.core.errors import CannotSolve as CannotSolve
+from puzzleflow.core.errors import FormatError as FormatError
+from puzzleflow.core.errors import InputError as InputError
+from puzzleflow.core.errors import PuzzleFlowError as PuzzleFlowError
+from puzzleflow.core.fragments import Fragment as Fragment
+from puzzleflow.core.fragments import FragmentSet as FragmentSet
+from puzzleflow.core.grid import Grid as Grid
+from puzzleflow.core.metrics import Failure as Failure
+from puzzleflow.core.metrics import Scores as Scores
+from puzzleflow.core.metrics import official_result as official_result
+from puzzleflow.core.metrics import score as score
+from puzzleflow.core.pose import Pose as Pose
+from puzzleflow.core.puzzle import Layout as Layout
+from puzzleflow.core.puzzle import Puzzle as Puzzle
+from puzzleflow.core.puzzle import Solution as Solution
+from puzzleflow.evaluation.figures import contact_sheet as contact_sheet
+from puzzleflow.evaluation.figures import puzzle_figure as puzzle_figure
+from puzzleflow.formats.open import open_fragments as open_fragments
+from puzzleflow.formats.open import open_puzzles as open_puzzles
+from puzzleflow.formats.open import open_source as open_source
+from puzzleflow.generation.builder import build_puzzle as build_puzzle
+from puzzleflow.generation.builder import cut_puzzle as cut_puzzle
+from puzzleflow.generation.erosion import erosion_model as erosion_model
+from puzzleflow.generation.erosion import list_erosions as list_erosions
+from puzzleflow.generation.fragments import draw_masks as draw_masks
+from puzzleflow.models.checkpoint import load_weights as load_weights
+from puzzleflow.models.checkpoint import restore as restore
+from puzzleflow.models.pixels import to_tensor as to_tensor
+from puzzleflow.models.pretrained import Pretrained as Pretrained
+from puzzleflow.pictures import read_picture as read_picture
+from puzzleflow.pictures import write_picture as write_picture
+from puzzleflow.samples import load_sample as load_sample
+from puzzleflow.search.energy import Energy as Energy
+from puzzleflow.solvers.base import Session as Session
+from puzzleflow.solvers.base import Solver as Solver
+from puzzleflow.solvers.base import allowed_placements as allowed_placements
+from puzzleflow.solvers.base import nearest_allowed as nearest_allowed
+from puzzleflow.solvers.energy_session import EnergySession as EnergySession
+from puzzleflow.solvers.free_form.base import Snap as Snap
+from puzzleflow.solvers.free_form.base import Together as Together
+from puzzleflow.solvers.free_form.registry import load_free_form_solver as load_free_form_solver
+from puzzleflow.solvers.registry import list_solvers as list_solvers
+from puzzleflow.solvers.registry import load_solver as load_solver
+from puzzleflow.storage.folder import write_folder as write_folder
+from puzzleflow.storage.free_form.answer import read_assembly as read_assembly
+from puzzleflow.storage.free_form.answer import write_assembly as write_assembly
+from puzzleflow.storage.free_form.own import write_fragments as write_fragments
+from puzzleflow.storage.layout import read_layout as read_layout
+from puzzleflow.storage.layout import write_layout as write_layout
+from puzzleflow.storage.predictions import read_predictions as read_predictions
+from puzzleflow.storage.predictions import write_predictions as write_predictions
+from puzzleflow.storage.source import PuzzleSource as PuzzleSource
+from puzzleflow.training.loop import LoopSettings as LoopSettings
+from puzzleflow.training.stream import Batch as Batch
+from puzzleflow.training.stream import StreamConfig as StreamConfig
+from puzzleflow.training.trainable import Trainable as Trainable
+
+__version__: str
+__all__: list[str]
