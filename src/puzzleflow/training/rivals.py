@@ -70,8 +70,8 @@ class RivalTraining(Trainable):
         tensors, described = load_weights(path)
         network = self.network(config)
         if described.get("kind") != "relational":
-            return restore(network, tensors, path)
-        if network.trunk is not None:
+            restore(network, tensors, path)
+        elif network.trunk is not None:
             restore(network.trunk, trunk_of_relational(tensors, config.channels), path)
         return network
 

@@ -69,8 +69,8 @@ def trunk_of_relational(tensors: Mapping[str, Tensor], channels: int) -> dict[st
     inside = {key: tensor for key, tensor in tensors.items() if key.startswith("encoder.")}
     if name not in inside:
         return {}
-    plain, alpha, in_units = inside[name].split((3, 1, 3), dim=1)  # (W, 3 | 1 | 3, 3, 3)
-    in_units = in_units / USUAL_DEVIATION
+    first = inside[name]  # (W, 7, 3, 3)
+    plain, alpha, in_units = first[:, :3], first[:, 3:4], first[:, 4:] / USUAL_DEVIATION
     alpha = alpha - (0.5 * plain + USUAL_MEAN * in_units).sum(dim=1, keepdim=True)
     inside[name] = torch.cat([plain + in_units, alpha], dim=1)[:, :channels]
     return {key.removeprefix("encoder."): tensor for key, tensor in inside.items()}
