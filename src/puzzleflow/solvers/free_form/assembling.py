@@ -19,10 +19,12 @@ from puzzleflow.solvers.free_form.growth import (
     settled,
 )
 from puzzleflow.solvers.free_form.pose_graph import Join, adjusted
+from puzzleflow.solvers.free_form.regrowth import regrown, total
 
 STARTS = 8  # units from which growth is tried
 SWEEPS = 3  # of repair, at most
 RELAXING = 2  # sweeps
+ROUNDS = 40
 RIGID = 1e4  # weight of a join within a unit
 
 Component = dict[int, Pose]
@@ -62,6 +64,10 @@ def assemble(
     components += [dict(units[unit]) for unit in sorted(left) if len(units[unit]) > 1]
     held += [False] * (len(components) - len(held))
     merged = _merged(board, components, held, min_gain)
+    if merged and ROUNDS:
+        merged = regrown(
+            board, units, merged, seed=seed, pinned=pinned, min_gain=min_gain, rounds=ROUNDS
+        )
     frozen = {index for unit in pinned for index in units[unit]}
     joined = [adjusted_component(board, each, frozen, units) for each in merged]
     return [each for each in joined if len(each) > 1 or frozen & set(each)]
@@ -200,12 +206,3 @@ def adjusted_component(
     still = set(frozen) & set(poses) or {members[0]}
     better = adjusted(poses, joins, still, turning=board.turning)
     return better if total(board, better) >= total(board, poses) else poses
-
-
-def total(board: Board, poses: Mapping[int, Pose]) -> float:
-    """Sum of the fits of all pairs; −∞ where two lie over each other."""
-    members = sorted(poses)
-    return sum(
-        board.gain({i: poses[i]}, {j: poses[j] for j in members[number + 1 :]})
-        for number, i in enumerate(members)
-    )
