@@ -22,7 +22,9 @@ from puzzleflow.solvers.free_form.growth import Group, grow
 
 LARGEST_SHARE = 0.6  # of the units of a component: more are never taken out at once
 CHANCES = (0.0, 0.7, 1.5, 3.0)  # spread of what chance adds to margins, in units of gains
-HEAT = 0.5
+CHAINS = 3  # searches: the first from what growth found, others from growth by chance
+AFRESH = 1.5  # spread of what chance adds to margins there
+HEAT = 1.0  # by how much less may speak for what is gone on from, at first
 
 Component = dict[int, Pose]
 
@@ -42,17 +44,21 @@ def regrown(
     pinned  units that stay where they are
     """
     rng = child_rng(seed, "regrowth")
-    best = now = [dict(each) for each in components]
-    most = here = worth(board, best, min_gain)
-    for number in range(rounds):
-        check_cancelled()
-        parts, free = _taken_apart(board, units, now, pinned, rng)
-        tried = _grown(board, units, parts, free, min_gain, float(rng.choice(CHANCES)), rng)
-        found = worth(board, tried, min_gain)
-        if tried and found > here + HEAT * (1 - number / rounds) * math.log(rng.random()):
-            now, here = tried, found
-        if here > most:
-            best, most = now, here
+    held = [dict(units[unit]) for unit in pinned]
+    free = [unit for unit in range(len(units)) if unit not in pinned]
+    best, most = list(components), worth(board, components, min_gain)
+    for chain in range(CHAINS):
+        now = components if chain == 0 else _grown(board, units, held, free, min_gain, AFRESH, rng)
+        here = worth(board, now, min_gain)
+        for number in range(rounds):
+            check_cancelled()
+            parts, left = _taken_apart(board, units, now, pinned, rng)
+            tried = _grown(board, units, parts, left, min_gain, float(rng.choice(CHANCES)), rng)
+            found = worth(board, tried, min_gain)
+            if found > here + HEAT * (1 - number / rounds) * math.log(rng.random()):
+                now, here = tried, found
+            if here > most:
+                best, most = list(now), here
     return best
 
 
@@ -85,8 +91,8 @@ def _taken_apart(
     """Parts that are left, and units that are free."""
     home = {index: number for number, unit in enumerate(units) for index in unit}
     held = {index for unit in pinned for index in units[unit]}
-    chosen = int(rng.choice(len(components), p=_shares(components)))
-    component = components[chosen]
+    chosen = int(rng.choice(len(components), p=_shares(components))) if components else -1
+    component = components[chosen] if components else {}
     inside = sorted({home[index] for index in component} - set(pinned))
     out: set[int] = set()
     if inside:
