@@ -24,7 +24,6 @@ from puzzleflow.solvers.free_form.regrowth import regrown, total
 STARTS = 8  # units from which growth is tried
 SWEEPS = 3  # of repair, at most
 RELAXING = 2  # sweeps
-ROUNDS = 40
 RIGID = 1e4  # weight of a join within a unit
 
 Component = dict[int, Pose]
@@ -64,10 +63,7 @@ def assemble(
     components += [dict(units[unit]) for unit in sorted(left) if len(units[unit]) > 1]
     held += [False] * (len(components) - len(held))
     merged = _merged(board, components, held, min_gain)
-    if merged and ROUNDS:
-        merged = regrown(
-            board, units, merged, seed=seed, pinned=pinned, min_gain=min_gain, rounds=ROUNDS
-        )
+    merged = regrown(board, units, merged, seed=seed, pinned=pinned, min_gain=min_gain)
     frozen = {index for unit in pinned for index in units[unit]}
     joined = [adjusted_component(board, each, frozen, units) for each in merged]
     return [each for each in joined if len(each) > 1 or frozen & set(each)]

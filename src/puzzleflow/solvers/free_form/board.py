@@ -18,13 +18,13 @@ from puzzleflow.solvers.free_form.rounded import STEP_SHARE, Key, key_of, pose_o
 from puzzleflow.solvers.free_form.seams import Seams
 
 MAX_OVERLAP = 0.06  # of the smaller area: two fragments that share more cannot both lie so
-PER_FRAGMENT = 40  # candidates of a fragment that assembling looks at
+PER_FRAGMENT = 60  # candidates of a fragment that assembling looks at
 NO_CONTACT, FULL_CONTACT = 0.1, 0.35  # of √area: between them a seam counts in part
 MOST, LEAST = 8.0, -3.0  # what one seam can say: a true one that lies a little off may look bad
 MIN_CONTACT = 0.15  # of two fragments that hold each other: area of contact over the unit
 MIN_SEAM = 0.2  # … or length of their seam over √area
 TOUCHING = 0.1  # area of contact over the unit that a wish may forbid
-PER_PAIR = 6  # candidates of a pair that assembling looks at
+PER_PAIR = 10  # candidates of a pair that assembling looks at
 
 
 @dataclass(frozen=True, eq=False)

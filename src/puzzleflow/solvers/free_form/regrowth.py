@@ -22,6 +22,8 @@ from puzzleflow.solvers.free_form.growth import Group, grow
 
 LARGEST_SHARE = 0.6  # of the units of a component: more are never taken out at once
 CHANCES = (0.0, 0.7, 1.5, 3.0)  # spread of what chance adds to margins, in units of gains
+ROUNDS, MOST_ROUNDS = 20, 400  # of a search: for each unit, and at most
+MANY = 60  # units: larger sets are searched once
 CHAINS = 3  # searches: the first from what growth found, others from growth by chance
 AFRESH = 1.5  # spread of what chance adds to margins there
 HEAT = 1.0  # by how much less may speak for what is gone on from, at first
@@ -37,7 +39,6 @@ def regrown(
     seed: int,
     pinned: Collection[int],
     min_gain: float,
-    rounds: int,
 ) -> list[Component]:
     """Components of whole units for which at least as much speaks, the largest first.
 
@@ -47,7 +48,8 @@ def regrown(
     held = [dict(units[unit]) for unit in pinned]
     free = [unit for unit in range(len(units)) if unit not in pinned]
     best, most = list(components), worth(board, components, min_gain)
-    for chain in range(CHAINS):
+    rounds = min(ROUNDS * len(free), MOST_ROUNDS)
+    for chain in range(CHAINS if len(free) <= MANY else 1):
         now = components if chain == 0 else _grown(board, units, held, free, min_gain, AFRESH, rng)
         here = worth(board, now, min_gain)
         for number in range(rounds):

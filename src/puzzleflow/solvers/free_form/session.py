@@ -43,6 +43,8 @@ class AssembleSolver:
     reach     of √area: how far fragments are extended
     weights   a safetensors file of ``train seams``, by default the bundled one
     learned   False: seams are judged by likeness of colours alone
+    partners  of each fragment, by a first look at colours, that are searched in full;
+              None: all up to 80 fragments, 30 beyond
     min_gain  what must speak for a placement; None: what is usual
     """
 
@@ -55,6 +57,7 @@ class AssembleSolver:
         gap: Annotated[float | None, Within(0, 0.4)] = None,
         reach: Annotated[float, Within(0.01, 0.5)] = REACH,
         peaks: Annotated[int, Within(1)] = 40,
+        partners: Annotated[int | None, Within(1)] = None,
         min_gain: float | None = None,
         weights: str | Path | None = None,
         learned: bool = True,
@@ -62,7 +65,9 @@ class AssembleSolver:
         self.gap = gap
         expected = GAP if gap is None or learned else gap
         reach = max(reach, expected + BEYOND_GAP)
-        self.search = Search(rotation, reach=reach, gap=expected, peaks=peaks)
+        self.search = Search(
+            rotation, reach=reach, gap=expected, peaks=peaks, partners=partners
+        )
         self.weights: Path | None = None
         self.network: SeamScorer | None = None
         if learned:
