@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,9 +55,8 @@ def assemble(
         kept = bool(set(best.units) & set(pinned))
         if len(best.units) < 2 and not kept:
             break
-        best = _relaxed(board, units, best, pinned)
+        best = replace(best, poses=_relaxed(board, units, best.poses, pinned))
         best = _repaired(board, units, best, left, fixed=set(pinned), min_gain=min_gain)
-        best = _relaxed(board, units, best, pinned)
         left -= set(best.units)
         components.append(best.poses)
         held.append(kept)
@@ -65,7 +65,10 @@ def assemble(
     merged = _merged(board, components, held, min_gain)
     merged = regrown(board, units, merged, seed=seed, pinned=pinned, min_gain=min_gain)
     frozen = {index for unit in pinned for index in units[unit]}
-    joined = [adjusted_component(board, each, frozen, units) for each in merged]
+    joined = [
+        adjusted_component(board, _relaxed(board, units, each, pinned), frozen, units)
+        for each in merged
+    ]
     return [each for each in joined if len(each) > 1 or frozen & set(each)]
 
 
@@ -131,18 +134,21 @@ def _repaired(
     return Grown(poses, tuple(sorted(used)), total)
 
 
-def _relaxed(board: Board, units: Sequence[Group], grown: Grown, fixed: Collection[int]) -> Grown:
+def _relaxed(
+    board: Board, units: Sequence[Group], poses: Component, fixed: Collection[int]
+) -> Component:
     """Every unit moved a little against all the others, in turns."""
-    poses = dict(grown.poses)
+    home = {index: number for number, unit in enumerate(units) for index in unit}
+    poses = dict(poses)
     for _ in range(RELAXING):
-        for unit in grown.units:
+        for unit in dict.fromkeys(home[index] for index in poses):
             if unit in fixed:
                 continue
             member, own = next(iter(units[unit].items()))
             rest = {i: pose for i, pose in poses.items() if i not in units[unit]}
             here = Placement(unit, poses[member] @ own.inverse(), 0.0)
             poses = rest | moved(units[unit], settled(board, units, here, rest, levels=4).motion)
-    return Grown(poses, grown.units, grown.total)
+    return poses
 
 
 def _own_gain(board: Board, units: Sequence[Group], unit: int, poses: Group) -> float:
