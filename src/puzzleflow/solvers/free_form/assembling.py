@@ -37,11 +37,13 @@ def assemble(
     seed: int = 0,
     pinned: Collection[int] = (),
     min_gain: float,
+    searches: int,
 ) -> list[Component]:
     """Components of at least two fragments, the best first; others stay unplaced.
 
     units   groups of fragments that hold together: mostly of one fragment each
     pinned  units that stay where they are: at most one, and growth begins with it
+    searches  see :func:`~puzzleflow.solvers.free_form.regrowth.regrown`
     """
     left = set(range(len(units)))
     components: list[Component] = []
@@ -63,7 +65,9 @@ def assemble(
     components += [dict(units[unit]) for unit in sorted(left) if len(units[unit]) > 1]
     held += [False] * (len(components) - len(held))
     merged = _merged(board, components, held, min_gain)
-    merged = regrown(board, units, merged, seed=seed, pinned=pinned, min_gain=min_gain)
+    merged = regrown(
+        board, units, merged, seed=seed, pinned=pinned, min_gain=min_gain, searches=searches
+    )
     frozen = {index for unit in pinned for index in units[unit]}
     joined = [
         adjusted_component(board, _relaxed(board, units, each, pinned), frozen, units)

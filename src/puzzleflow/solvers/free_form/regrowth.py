@@ -22,11 +22,10 @@ from puzzleflow.solvers.free_form.growth import Group, grow
 
 LARGEST_SHARE = 0.6  # of the units of a component: more are never taken out at once
 CHANCES = (0.0, 0.7, 1.5, 3.0)  # spread of what chance adds to margins, in units of gains
+AFRESH = 1.5  # the same, where a search begins
+HEAT = 1.0  # how much less may speak for what a search goes on with: at first, then falling
 ROUNDS, MOST_ROUNDS = 20, 400  # of a search: for each unit, and at most
 MANY = 60  # units: larger sets are searched once
-CHAINS = 3  # searches: the first from what growth found, others from growth by chance
-AFRESH = 1.5  # spread of what chance adds to margins there
-HEAT = 1.0  # by how much less may speak for what is gone on from, at first
 
 Component = dict[int, Pose]
 
@@ -39,25 +38,31 @@ def regrown(
     seed: int,
     pinned: Collection[int],
     min_gain: float,
+    searches: int,
 ) -> list[Component]:
-    """Components of whole units for which at least as much speaks, the largest first.
+    """Components of whole units for which at least as much speaks.
 
-    pinned  units that stay where they are
+    pinned    units that stay where they are
+    searches  the first goes on from ``components``, others from growth by chance
     """
     rng = child_rng(seed, "regrowth")
-    held = [dict(units[unit]) for unit in pinned]
+    held = {index for unit in pinned for index in units[unit]}
+    parts = [dict(units[unit]) for unit in pinned]
     free = [unit for unit in range(len(units)) if unit not in pinned]
     best, most = list(components), worth(board, components, min_gain)
     rounds = min(ROUNDS * len(free), MOST_ROUNDS)
-    for chain in range(CHAINS if len(free) <= MANY else 1):
-        now = components if chain == 0 else _grown(board, units, held, free, min_gain, AFRESH, rng)
+    for search in range(searches if len(free) <= MANY else min(searches, 1)):
+        now = components
+        if search > 0:
+            now = _grown(board, units, parts, free, held, min_gain, AFRESH, rng)
         here = worth(board, now, min_gain)
         for number in range(rounds):
             check_cancelled()
-            parts, left = _taken_apart(board, units, now, pinned, rng)
-            tried = _grown(board, units, parts, left, min_gain, float(rng.choice(CHANCES)), rng)
+            left, out = _taken_apart(board, units, now, pinned, held, rng)
+            chance = float(rng.choice(CHANCES))
+            tried = _grown(board, units, left, out, held, min_gain, chance, rng)
             found = worth(board, tried, min_gain)
-            if found > here + HEAT * (1 - number / rounds) * math.log(rng.random()):
+            if found > here + HEAT * (1 - number / rounds) * math.log(1 - rng.random()):
                 now, here = tried, found
             if here > most:
                 best, most = list(now), here
@@ -88,11 +93,11 @@ def _taken_apart(
     units: Sequence[Group],
     components: Sequence[Component],
     pinned: Collection[int],
+    held: Collection[int],
     rng: np.random.Generator,
 ) -> tuple[list[Component], list[int]]:
     """Parts that are left, and units that are free."""
     home = {index: number for number, unit in enumerate(units) for index in unit}
-    held = {index for unit in pinned for index in units[unit]}
     chosen = int(rng.choice(len(components), p=_shares(components))) if components else -1
     component = components[chosen] if components else {}
     inside = sorted({home[index] for index in component} - set(pinned))
@@ -143,12 +148,17 @@ def _grown(
     units: Sequence[Group],
     parts: Sequence[Component],
     free: Sequence[int],
+    held: Collection[int],
     min_gain: float,
     chance: float,
     rng: np.random.Generator,
 ) -> list[Component]:
-    """Parts and free units grown together, largest part first."""
-    groups: list[Group] = [*sorted(parts, key=len, reverse=True), *(units[unit] for unit in free)]
+    """Parts and free units grown together: from what is held, then from the largest part."""
+
+    def first(part: Component) -> tuple[bool, int]:
+        return not any(index in held for index in part), -len(part)
+
+    groups: list[Group] = [*sorted(parts, key=first), *(units[unit] for unit in free)]
     left = list(range(len(groups)))
     answer = []
     while left:
@@ -156,6 +166,6 @@ def _grown(
         noise = rng.normal(0, chance, len(groups)) if chance else None
         found = grow(board, groups, start, left, min_gain=min_gain, noise=noise)
         left = [number for number in left if number not in found.units]
-        if len(found.poses) > 1:
+        if len(found.poses) > 1 or not first(found.poses)[0]:
             answer.append(found.poses)
     return sorted(answer, key=len, reverse=True)
