@@ -24,8 +24,7 @@ LARGEST_SHARE = 0.6  # of the units of a component: more are never taken out at 
 CHANCES = (0.0, 0.7, 1.5, 3.0)  # spread of what chance adds to margins, in units of gains
 AFRESH = 1.5  # the same, where a search begins
 HEAT = 1.0  # how much less may speak for what a search goes on with: at first, then falling
-ROUNDS, MOST_ROUNDS = 20, 400  # of a search: for each unit, and at most
-MANY = 60  # units: larger sets are searched once
+ROUNDS, MOST_ROUNDS = 40, 400  # of a search: for each unit, and at most
 
 Component = dict[int, Pose]
 
@@ -51,7 +50,7 @@ def regrown(
     free = [unit for unit in range(len(units)) if unit not in pinned]
     best, most = list(components), worth(board, components, min_gain)
     rounds = min(ROUNDS * len(free), MOST_ROUNDS)
-    for search in range(searches if len(free) <= MANY else min(searches, 1)):
+    for search in range(searches):
         now = components
         if search > 0:
             now = _grown(board, units, parts, free, held, min_gain, AFRESH, rng)

@@ -59,7 +59,7 @@ class AssembleSolver:
         reach: Annotated[float, Within(0.01, 0.5)] = REACH,
         peaks: Annotated[int, Within(1)] = 40,
         partners: Annotated[int | None, Within(1)] = None,
-        searches: Annotated[int, Within(0)] = 3,
+        searches: Annotated[int, Within(0)] = 1,
         min_gain: float | None = None,
         weights: str | Path | None = None,
         learned: bool = True,
