@@ -45,7 +45,10 @@ def likings(rings: Sequence[Contour]) -> NDArray[np.float64]:
     liked = np.empty((len(rings), len(rings)))
     for index, windows in enumerate(here):
         away = np.concatenate(
-            [_nearest(windows[at : at + BLOCK], there, starts) for at in range(0, len(windows), BLOCK)]
+            [
+                _nearest(windows[at : at + BLOCK], there, starts)
+                for at in range(0, len(windows), BLOCK)
+            ]
         )  # (w, N)
         away[:, index] = np.inf
         places = np.argsort(np.argsort(away, axis=1, kind="stable"), axis=1)  # (w, N)

@@ -68,9 +68,7 @@ class AssembleSolver:
         self.searches = searches
         expected = GAP if gap is None or learned else gap
         reach = max(reach, expected + BEYOND_GAP)
-        self.search = Search(
-            rotation, reach=reach, gap=expected, peaks=peaks, partners=partners
-        )
+        self.search = Search(rotation, reach=reach, gap=expected, peaks=peaks, partners=partners)
         self.weights: Path | None = None
         self.network: SeamScorer | None = None
         if learned:
