@@ -142,4 +142,4 @@ def test_long_work_is_announced(monkeypatch, capsys):
 
 def test_many_fragments_are_told_before_the_work():
     assert _forecast(36) == ""
-    assert "124750 pairs of 500 fragments: about 166 minutes" in _forecast(500)
+    assert "15000 pairs of 500 fragments: about 20 minutes" in _forecast(500)

@@ -51,7 +51,7 @@ def assemble(
     Writes assembly.json (poses and confidence), assembly.png, assembly.svg with one group
     a fragment, and suggestions.html with the likeliest partners of every fragment; for a
     folder of many sets one folder each. Pairs are kept in candidates.jsonl: killed at any
-    moment, the same command goes on where it was, and other pins are answered at once.
+    moment, the same command goes on where it was, and other wishes need no new comparing.
     """
     from puzzleflow.core.errors import InputError
     from puzzleflow.evaluation.spec import SolverSpec
@@ -101,12 +101,13 @@ def _prepared(
 
 def _forecast(count: int) -> str:
     """How long so many fragments will take, said before any work is done; empty if not long."""
-    pairs = count * (count - 1) // 2
+    from puzzleflow.solvers.free_form.candidates import FEW, PARTNERS
+
+    pairs = count * (count - 1) // 2 if count <= FEW else count * PARTNERS
     if pairs * PAIR_S < LONG_S:
         return ""
-    return (
-        f"{pairs} pairs of {count} fragments: about {pairs * PAIR_S / 60:.0f} minutes of one core"
-    )
+    minutes = pairs * PAIR_S / 60
+    return f"up to {pairs} pairs of {count} fragments: about {minutes:.0f} minutes of one core"
 
 
 def _announcing(report: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:

@@ -41,28 +41,35 @@ class Pose:
     angle: float = 0.0
 
     def __post_init__(self) -> None:
-        values = float(self.x), float(self.y), wrapped(self.angle)
-        if not all(map(math.isfinite, values)):
+        x, y, angle = float(self.x), float(self.y), wrapped(self.angle)
+        if not math.isfinite(x + y + angle):
             raise InputError(f"a pose needs finite numbers, not {self.x}, {self.y}, {self.angle}")
-        for name, value in zip(("x", "y", "angle"), values, strict=True):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
+        object.__setattr__(self, "angle", angle)
 
     def apply(self, points: ArrayLike) -> FloatArray:
         """(…, 2) points of the fragment (x, y) as they lie in the plane."""
         return np.asarray(np.asarray(points, dtype=np.float64) @ rotation(self.angle).T + self.xy)
 
     def __matmul__(self, first: Pose) -> Pose:
-        x, y = self.apply(first.xy)
-        return Pose(float(x), float(y), self.angle + first.angle)
+        cos, sin = _turn(self.angle)
+        return Pose(
+            self.x + cos * first.x + sin * first.y,
+            self.y - sin * first.x + cos * first.y,
+            self.angle + first.angle,
+        )
 
     def inverse(self) -> Pose:
         """The motion that takes this one back."""
-        x, y = -rotation(-self.angle) @ self.xy
-        return Pose(float(x), float(y), -self.angle)
+        cos, sin = _turn(self.angle)
+        return Pose(sin * self.y - cos * self.x, -sin * self.x - cos * self.y, -self.angle)
 
     def relative_to(self, other: Pose) -> Pose:
         """This pose as seen from a fragment that lies at ``other``; no common motion changes it."""
-        return other.inverse() @ self
+        cos, sin = _turn(other.angle)
+        dx, dy = self.x - other.x, self.y - other.y
+        return Pose(cos * dx - sin * dy, sin * dx + cos * dy, self.angle - other.angle)
 
     def about(self, x: float, y: float, angle: float) -> Pose:
         """This pose after a turn of the whole plane by ``angle`` about (x, y)."""
@@ -83,8 +90,14 @@ class Pose:
 
 def rotation(angle: float) -> FloatArray:
     """(2, 2) matrix that turns offsets (dx, dy) counter-clockwise as one sees it."""
-    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    cos, sin = _turn(angle)
     return np.array([[cos, sin], [-sin, cos]])
+
+
+def _turn(angle: float) -> tuple[float, float]:
+    """Cosine and sine."""
+    radians = math.radians(angle)
+    return math.cos(radians), math.sin(radians)
 
 
 def wrapped(angle: float) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from puzzleflow.solvers.free_form.growth import (
     settled,
 )
 from puzzleflow.solvers.free_form.pose_graph import Join, adjusted
+from puzzleflow.solvers.free_form.regrowth import regrown, total
 
 STARTS = 8  # units from which growth is tried
 SWEEPS = 3  # of repair, at most
@@ -35,11 +37,13 @@ def assemble(
     seed: int = 0,
     pinned: Collection[int] = (),
     min_gain: float,
+    searches: int,
 ) -> list[Component]:
     """Components of at least two fragments, the best first; others stay unplaced.
 
     units   groups of fragments that hold together: mostly of one fragment each
     pinned  units that stay where they are: at most one, and growth begins with it
+    searches  see :func:`~puzzleflow.solvers.free_form.regrowth.regrown`
     """
     left = set(range(len(units)))
     components: list[Component] = []
@@ -53,17 +57,22 @@ def assemble(
         kept = bool(set(best.units) & set(pinned))
         if len(best.units) < 2 and not kept:
             break
-        best = _relaxed(board, units, best, pinned)
+        best = replace(best, poses=_relaxed(board, units, best.poses, pinned))
         best = _repaired(board, units, best, left, fixed=set(pinned), min_gain=min_gain)
-        best = _relaxed(board, units, best, pinned)
         left -= set(best.units)
         components.append(best.poses)
         held.append(kept)
     components += [dict(units[unit]) for unit in sorted(left) if len(units[unit]) > 1]
     held += [False] * (len(components) - len(held))
     merged = _merged(board, components, held, min_gain)
+    merged = regrown(
+        board, units, merged, seed=seed, pinned=pinned, min_gain=min_gain, searches=searches
+    )
     frozen = {index for unit in pinned for index in units[unit]}
-    joined = [adjusted_component(board, each, frozen, units) for each in merged]
+    joined = [
+        adjusted_component(board, _relaxed(board, units, each, pinned), frozen, units)
+        for each in merged
+    ]
     return [each for each in joined if len(each) > 1 or frozen & set(each)]
 
 
@@ -129,18 +138,21 @@ def _repaired(
     return Grown(poses, tuple(sorted(used)), total)
 
 
-def _relaxed(board: Board, units: Sequence[Group], grown: Grown, fixed: Collection[int]) -> Grown:
+def _relaxed(
+    board: Board, units: Sequence[Group], poses: Component, fixed: Collection[int]
+) -> Component:
     """Every unit moved a little against all the others, in turns."""
-    poses = dict(grown.poses)
+    home = {index: number for number, unit in enumerate(units) for index in unit}
+    poses = dict(poses)
     for _ in range(RELAXING):
-        for unit in grown.units:
+        for unit in dict.fromkeys(home[index] for index in poses):
             if unit in fixed:
                 continue
             member, own = next(iter(units[unit].items()))
             rest = {i: pose for i, pose in poses.items() if i not in units[unit]}
             here = Placement(unit, poses[member] @ own.inverse(), 0.0)
             poses = rest | moved(units[unit], settled(board, units, here, rest, levels=4).motion)
-    return Grown(poses, grown.units, grown.total)
+    return poses
 
 
 def _own_gain(board: Board, units: Sequence[Group], unit: int, poses: Group) -> float:
@@ -200,12 +212,3 @@ def adjusted_component(
     still = set(frozen) & set(poses) or {members[0]}
     better = adjusted(poses, joins, still, turning=board.turning)
     return better if total(board, better) >= total(board, poses) else poses
-
-
-def total(board: Board, poses: Mapping[int, Pose]) -> float:
-    """Sum of the fits of all pairs; −∞ where two lie over each other."""
-    members = sorted(poses)
-    return sum(
-        board.gain({i: poses[i]}, {j: poses[j] for j in members[number + 1 :]})
-        for number, i in enumerate(members)
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -14,16 +14,17 @@ import numpy as np
 from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.pose import Pose
 from puzzleflow.solvers.free_form.contact import Fit, Rim, fit, refined
-from puzzleflow.solvers.free_form.measures import JoinPose
+from puzzleflow.solvers.free_form.rounded import STEP_SHARE, Key, key_of, pose_of
 from puzzleflow.solvers.free_form.seams import Seams
 
 MAX_OVERLAP = 0.06  # of the smaller area: two fragments that share more cannot both lie so
-PER_FRAGMENT = 40  # candidates of a fragment that assembling looks at
+PER_FRAGMENT = 60  # candidates of a fragment that assembling looks at
 NO_CONTACT, FULL_CONTACT = 0.1, 0.35  # of √area: between them a seam counts in part
 MOST, LEAST = 8.0, -3.0  # what one seam can say: a true one that lies a little off may look bad
 MIN_CONTACT = 0.15  # of two fragments that hold each other: area of contact over the unit
 MIN_SEAM = 0.2  # … or length of their seam over √area
-PER_PAIR = 6  # candidates of a pair that assembling looks at
+TOUCHING = 0.1  # area of contact over the unit that a wish may forbid
+PER_PAIR = 10  # candidates of a pair that assembling looks at
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,7 @@ class Board:
     never       pairs (i, j), i < j, that must not touch
     turning     whether fragments may be turned at all
     seams       the learned scorer; None: fits alone decide
+    known       join → what speaks for it, −∞ where they overlap; area of contact over the unit
     """
 
     rims: tuple[Rim, ...]
@@ -44,6 +46,7 @@ class Board:
     never: frozenset[tuple[int, int]] = frozenset()
     turning: bool = True
     seams: Seams | None = None
+    known: dict[Key, tuple[float, float]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rims)
@@ -75,6 +78,11 @@ class Board:
                     found[seen.first].append(seen)
         return found
 
+    @cached_property
+    def step(self) -> float:
+        """Pixels: nearer poses of a pair are one."""
+        return STEP_SHARE * float(np.median(self.roots))
+
     def near(self, i: int, first: Pose, j: int, second: Pose) -> bool:
         """Whether two placed fragments may touch at all."""
         away = math.hypot(first.x - second.x, first.y - second.y)
@@ -99,27 +107,37 @@ class Board:
 
     def values(self, pairs: Sequence[tuple[int, Pose, int, Pose]]) -> list[float]:
         """The same for many pairs at once: by the learned scorer if there is one."""
-        answer = [0.0] * len(pairs)
-        asked: list[tuple[int, JoinPose]] = []
-        for number, (i, first, j, second) in enumerate(pairs):
-            if not self.near(i, first, j, second):
-                continue
-            pose = second.relative_to(first)
-            found = fit(self.rims[i], self.rims[j], pose, self.scale)
-            apart = found.contact > 0.1 and (min(i, j), max(i, j)) in self.never
-            if found.overlap_share > MAX_OVERLAP or apart:
-                answer[number] = -math.inf
+        keys = [
+            key_of(i, first, j, second, self.step) if self.near(i, first, j, second) else None
+            for i, first, j, second in pairs
+        ]
+        self._judge([key for key in dict.fromkeys(keys) if key and key not in self.known])
+        return [0.0 if key is None else self._allowed(key) for key in keys]
+
+    def _allowed(self, key: Key) -> float:
+        """What is known of a join, unless a wish speaks against it."""
+        value, contact = self.known[key]
+        return -math.inf if contact > TOUCHING and key[:2] in self.never else value
+
+    def _judge(self, keys: Sequence[Key]) -> None:
+        """Put what speaks for joins among what is known."""
+        asked: list[tuple[Key, float]] = []
+        for key in keys:
+            i, j = key[:2]
+            found = fit(self.rims[i], self.rims[j], pose_of(key, self.step), self.scale)
+            if found.overlap_share > MAX_OVERLAP:
+                self.known[key] = -math.inf, found.contact
             elif self.seams is None:
-                answer[number] = found.score
+                self.known[key] = found.score, found.contact
             else:
-                asked.append((number, (i, j, pose)))
+                asked.append((key, found.contact))
         if self.seams is not None and asked:
-            told = self.seams.scores([join for _, join in asked])
+            joins = [(key[0], key[1], pose_of(key, self.step)) for key, _ in asked]
+            told = self.seams.scores(joins)
             share = np.clip((told[:, 2] - NO_CONTACT) / (FULL_CONTACT - NO_CONTACT), 0, 1)
             values = share * np.clip(told[:, 0], LEAST, MOST)
-            for (number, _), value in zip(asked, values.tolist(), strict=True):
-                answer[number] = value
-        return answer
+            for (key, contact), value in zip(asked, values.tolist(), strict=True):
+                self.known[key] = value, contact
 
     def gain(self, group: Mapping[int, Pose], placed: Mapping[int, Pose]) -> float:
         """What speaks for a group of fragments beside others that are placed already."""

@@ -25,13 +25,16 @@ from puzzleflow.parallel import bounded_map
 from puzzleflow.solvers.free_form.contact import Rim, refined, rims
 from puzzleflow.solvers.free_form.contour import Contour, contours
 from puzzleflow.solvers.free_form.extended import REACH
+from puzzleflow.solvers.free_form.first_look import partners
 from puzzleflow.solvers.free_form.palette import Palette
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 from puzzleflow.solvers.free_form.sweep import peaks, thinned
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}  # how far two fragments may be turned
-VERSION = 4  # of the candidates: a journal of another version is not used
+VERSION = 5  # of the candidates: a journal of another version is not used
 SHIFT_PX = 4.0  # with which refining begins
+FEW = 80  # fragments: all pairs of so many are searched in full
+PARTNERS = 30  # of each fragment of a larger set
 SAME_SHARE, SAME_ANGLE = 0.05, 4.0  # of √area, degrees: nearer candidates are one
 
 Report = Callable[[str, int, int], None]
@@ -48,6 +51,8 @@ class Search:
     fine_px      median √area where candidates are looked for and refined
     peaks        of the coarse search that are refined, for each pair
     kept         candidates of each pair
+    partners     of each fragment that are searched; None: all up to ``FEW`` fragments, else
+                 ``PARTNERS``
     """
 
     rotation: str = "free"
@@ -56,6 +61,7 @@ class Search:
     fine_px: float = 80.0
     peaks: int = 40
     kept: int = 20
+    partners: int | None = None
 
     def __post_init__(self) -> None:
         if self.rotation not in ROTATIONS:
@@ -64,8 +70,8 @@ class Search:
             raise InputError(f"a reach of {self.reach}: expected 0.01 to 0.5")
         if not 0 <= self.gap < self.reach:
             raise InputError(f"a gap of {self.gap}: expected 0 or more, less than the reach")
-        if self.peaks < 1 or self.kept < 1:
-            raise InputError("peaks and kept are at least 1")
+        if min(self.peaks, self.kept, self.partners or 1) < 1:
+            raise InputError("peaks, kept and partners are at least 1")
         if not 8 <= self.fine_px <= 1000:
             raise InputError(f"fine_px is {self.fine_px}: expected 8 to 1000")
 
@@ -86,6 +92,15 @@ class Prepared:
         return cls(search, rims(fine), contours(fine), fine.scale)
 
     @cached_property
+    def others(self) -> tuple[tuple[int, ...], ...]:
+        """(N) of each fragment those before it beside which it is searched."""
+        count = len(self.contours)
+        wanted = self.search.partners or (PARTNERS if count > FEW else count)
+        if wanted >= count - 1:
+            return tuple(tuple(range(row)) for row in range(count))
+        return partners(self.contours, wanted)
+
+    @cached_property
     def edges(self) -> tuple[tuple[Contour, Rim], ...]:
         """What the coarse search looks at."""
         return tuple(zip(self.contours, map(thinned, self.rims), strict=True))
@@ -96,12 +111,12 @@ def row_candidates(
 ) -> list[Candidate]:
     """Candidates of fragment ``row`` beside each of the others, best first for each pair.
 
-    others  by default all before it
+    others  by default those before it that are worth a search
     """
     search, scale = prepared.search, prepared.scale
     limit = ROTATIONS[search.rotation]
     answer = []
-    for other in range(row) if others is None else others:
+    for other in prepared.others[row] if others is None else others:
         first, second = prepared.rims[other], prepared.rims[row]
         edges = prepared.edges[other], prepared.edges[row]
         found = [
@@ -141,12 +156,12 @@ def all_candidates(
     num_workers: int = 1,
     on_progress: Report = lambda stage, done, total: None,
 ) -> tuple[Candidate, ...]:
-    """Candidates of all pairs; rows that the journal holds are not computed again.
+    """Candidates of all pairs worth a search; rows that the journal holds are not computed again.
 
     Progress counts pairs.
     """
     count = len(fragments)
-    total = count * (count - 1) // 2
+    total = sum(map(len, prepared.others))
     with ExitStack() as stack:
         known: dict[int, list[Candidate]] = {}
         book = None
@@ -156,7 +171,7 @@ def all_candidates(
                 Journal(journal, "assemble", _heading(fragments, prepared.search), Row)
             )
             known = _read(book, count)
-        done = sum(known)
+        done = sum(len(prepared.others[row]) for row in known)
         on_progress("pairs", done, total)
         rows = [row for row in range(1, count) if row not in known]
         for row, found in zip(
@@ -167,7 +182,7 @@ def all_candidates(
             known[row] = found
             if book is not None:
                 book.append(Row(row, tuple(map(_values, found))))
-            done += row
+            done += len(prepared.others[row])
             on_progress("pairs", done, total)
     return tuple(each for row in sorted(known) for each in known[row])
 

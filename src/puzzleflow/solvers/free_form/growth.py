@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from puzzleflow.core.pose import IDENTITY, Pose, angle_between
+from puzzleflow.core.types import FloatArray
 from puzzleflow.solvers.free_form.base import Snap
 from puzzleflow.solvers.free_form.board import Board
 
@@ -56,16 +57,18 @@ def placements(
     anchors  members of ``placed`` whose candidates are asked
     """
     home = {index: unit for unit in wanted for index in units[unit]}
-    found: list[Placement] = []
+    found: dict[int, list[Placement]] = {}
     for anchor, pose in anchors.items():
         for each in board.around[anchor]:
             unit = home.get(each.second)
             if unit is None:
                 continue
             motion = pose @ each.pose @ units[unit][each.second].inverse()
-            if not any(_same(board, units, unit, motion, other) for other in found):
-                found.append(Placement(unit, motion, 0.0))
-    return sorted(_gained(board, units, found, placed), key=lambda each: -each.gain)
+            others = found.setdefault(unit, [])
+            if not any(_same(board, units, unit, motion, other) for other in others):
+                others.append(Placement(unit, motion, 0.0))
+    every = [each for others in found.values() for each in others]
+    return sorted(_gained(board, units, every, placed), key=lambda each: -each.gain)
 
 
 def _gained(
@@ -103,13 +106,17 @@ def grow(
     free: Iterable[int],
     *,
     min_gain: float,
+    noise: FloatArray | None = None,
 ) -> Grown:
-    """The component that begins with unit ``start`` and takes from the ``free`` ones."""
+    """The component that begins with unit ``start`` and takes from the ``free`` ones.
+
+    noise  (U,) added to the margins of units, so that another one may come first
+    """
     left = {unit for unit in free if unit != start}
     poses = dict(units[start])
     used, total = [start], 0.0
     pending = placements(board, units, left, poses, poses)
-    while best := surest(board, units, pending, min_gain):
+    while best := surest(board, units, pending, min_gain, noise):
         best = settled(board, units, best, poses)
         added = moved(units[best.unit], best.motion)
         poses |= added
@@ -123,7 +130,11 @@ def grow(
 
 
 def surest(
-    board: Board, units: Sequence[Group], options: Sequence[Placement], min_gain: float
+    board: Board,
+    units: Sequence[Group],
+    options: Sequence[Placement],
+    min_gain: float,
+    noise: FloatArray | None = None,
 ) -> Placement | None:
     """The placement with the largest margin over all others of its unit, if it gains enough."""
     of_unit: dict[int, list[Placement]] = {}
@@ -132,7 +143,10 @@ def surest(
     best = [max(each, key=lambda option: option.gain) for each in of_unit.values()]
     return max(
         (each for each in best if each.gain >= min_gain),
-        key=lambda each: margin(board, units, each, of_unit[each.unit]),
+        key=lambda each: (
+            margin(board, units, each, of_unit[each.unit])
+            + (0.0 if noise is None else float(noise[each.unit]))
+        ),
         default=None,
     )
 

@@ -14,7 +14,7 @@ from puzzleflow.solvers.free_form.scaled import GAP
 from puzzleflow.solvers.free_form.seams import Seams
 
 OPENINGS = (0.04, 0.08, 0.12)  # of √area: candidates lie close, worn fragments do not
-POLISHED, AGAIN = 10, 6  # candidates of a pair that are moved with great steps, and with small
+POLISHED = 10  # candidates of a pair that are moved, with great steps and with small
 WITNESSES = 2  # candidates of a fragment that are asked for the gap
 WITNESS_SCORE = 1.0  # less says nothing of it
 # what single joins tell is drawn to the usual gap, and false ones lie close: the line through
@@ -32,7 +32,7 @@ def ranked(
     found = _best(seams, seams.polished(joins, shift=0.04, turn=4.0 * turning, levels=3), POLISHED)
     if seams.gap is None:
         seams = seams.knowing(expected_gap(seams, found))
-    found = _best(seams, found, AGAIN)
+    found = _best(seams, found, POLISHED)
     moved = seams.polished(found, shift=0.02, turn=2.0 * turning, levels=2)
     return seams, _candidates(seams, moved)
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from puzzleflow.core.pose import Pose
+from puzzleflow.core.pose import IDENTITY, Pose
 from puzzleflow.models.checkpoint import load_network
 from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer
 from puzzleflow.solvers.free_form.candidates import Prepared
@@ -29,12 +29,11 @@ from puzzleflow.solvers.free_form.measures import (
     measured,
     placed,
 )
+from puzzleflow.solvers.free_form.rounded import STEP_SHARE, Key, key_of, pose_of
 
 KIND = "seams"
-STEP_SHARE, STEP_ANGLE = 0.005, 0.5  # of √area, degrees: joins are scored at such steps, once
 WORTH = 1e-3  # a step that gains less is not taken
 Ends = NDArray[np.intp]
-Key = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +70,12 @@ class Seams:
 
     def scores(self, joins: Sequence[JoinPose]) -> Doubles:
         """(S, 3) of each join: log of likelihoods, the gap it should have, length of contact."""
-        keys = [self._key(join) for join in joins]
+        step = STEP_SHARE * self._unit / self.prepared.scale
+        keys = [key_of(i, IDENTITY, j, pose, step) for i, j, pose in joins]
         new = list(dict.fromkeys(key for key in keys if key not in self.said))
         if new:
-            told = self.told(*placed([self._join(key) for key in new], self.prepared.scale))
+            rounded = [(key[0], key[1], pose_of(key, step)) for key in new]
+            told = self.told(*placed(rounded, self.prepared.scale))
             columns = told.scores.tolist(), told.gaps.tolist(), told.contacts.tolist()
             self.said.update(zip(new, zip(*columns, strict=True), strict=True))
         return np.array([self.said[key] for key in keys], dtype=np.float64).reshape(-1, 3)
@@ -140,18 +141,6 @@ class Seams:
             (i, j, Pose(x / scale, y / scale, math.degrees(angle)))
             for (i, j), (x, y, angle) in zip(ends.tolist(), at.tolist(), strict=True)
         ]
-
-    def _key(self, join: JoinPose) -> Key:
-        i, j, pose = join
-        if i > j:
-            i, j, pose = j, i, pose.inverse()
-        step = STEP_SHARE * self._unit / self.prepared.scale
-        return i, j, round(pose.x / step), round(pose.y / step), round(pose.angle / STEP_ANGLE)
-
-    def _join(self, key: Key) -> JoinPose:
-        i, j, x, y, angle = key
-        step = STEP_SHARE * self._unit / self.prepared.scale
-        return i, j, Pose(x * step, y * step, angle * STEP_ANGLE)
 
 
 def _moved(at: Doubles, frames: Floats, axis: int, size: float) -> Doubles:

@@ -43,6 +43,9 @@ class AssembleSolver:
     reach     of √area: how far fragments are extended
     weights   a safetensors file of ``train seams``, by default the bundled one
     learned   False: seams are judged by likeness of colours alone
+    partners  of each fragment, by a first look at colours, that are searched in full;
+              None: all up to 80 fragments, 30 beyond
+    searches  for the assembly, the best of which is the answer; 0: growth alone, quick
     min_gain  what must speak for a placement; None: what is usual
     """
 
@@ -55,14 +58,17 @@ class AssembleSolver:
         gap: Annotated[float | None, Within(0, 0.4)] = None,
         reach: Annotated[float, Within(0.01, 0.5)] = REACH,
         peaks: Annotated[int, Within(1)] = 40,
+        partners: Annotated[int | None, Within(1)] = None,
+        searches: Annotated[int, Within(0)] = 1,
         min_gain: float | None = None,
         weights: str | Path | None = None,
         learned: bool = True,
     ) -> None:
         self.gap = gap
+        self.searches = searches
         expected = GAP if gap is None or learned else gap
         reach = max(reach, expected + BEYOND_GAP)
-        self.search = Search(rotation, reach=reach, gap=expected, peaks=peaks)
+        self.search = Search(rotation, reach=reach, gap=expected, peaks=peaks, partners=partners)
         self.weights: Path | None = None
         self.network: SeamScorer | None = None
         if learned:
@@ -102,7 +108,7 @@ class AssembleSolver:
             turning=self.search.rotation != "none",
             seams=seams,
         )
-        return AssembleSession(board, offsets, self.limits)
+        return AssembleSession(board, offsets, self.limits, self.searches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +118,13 @@ class AssembleSession:
     board    rims and candidates, of fragments cut down to their material
     offsets  (N) centre of what was left, from the centre of the fragment's picture
     limits   what must speak for a placement, and how margins become confidence
+    searches  for the assembly
     """
 
     board: Board
     offsets: tuple[Pose, ...]
     limits: Limits
+    searches: int
 
     def solve(
         self,
@@ -130,7 +138,14 @@ class AssembleSession:
         pins = dict(pinned or {})
         board = replace(self.board, never=check_wishes(len(self.board), pins, together, never))
         units, fixed = self._units(pins, together)
-        components = assemble(board, units, seed=seed, pinned=fixed, min_gain=self.limits.min_gain)
+        components = assemble(
+            board,
+            units,
+            seed=seed,
+            pinned=fixed,
+            min_gain=self.limits.min_gain,
+            searches=self.searches,
+        )
         held = set(pins).union(*(unit for unit in units if len(unit) > 1))
         components = pruned(board, components, held, self.limits)
         sure = confidences(board, components, set(pins), self.limits)
