@@ -6,8 +6,8 @@ import pytest
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.rng import child_rng
+from puzzleflow.generation.fracture import Weathering
 from puzzleflow.generation.free_form import FreeForm, break_picture
-from puzzleflow.generation.weathering import Weathering
 from puzzleflow.solvers.free_form.candidates import Prepared, Search, all_candidates
 from puzzleflow.solvers.free_form.first_look import likings, partners
 
