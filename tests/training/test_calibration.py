@@ -4,7 +4,7 @@ import pytest
 from puzzleflow.core.grid import Grid
 from puzzleflow.search import posterior
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
-from puzzleflow.training.packing import Example, expected, fit_weights, observed
+from puzzleflow.training.packing import Example, expected, fit_weights, observed, softened
 
 GRID = Grid(2, 3)
 
@@ -64,3 +64,17 @@ def test_the_weights_that_made_the_data_are_found() -> None:
     for name in ("position", "pair", "border", "colour"):
         assert getattr(fitted, name) == pytest.approx(getattr(true, name), abs=0.15), name
     assert fitted.absent == EnergyWeights().absent  # closed puzzles say nothing of it
+
+
+def test_a_fit_that_is_too_sure_is_softened() -> None:
+    rng = np.random.default_rng(4)
+    true = EnergyWeights(position=0.25, pair=0.4, border=0.3, colour=0.2)
+    examples = []
+    for _ in range(60):
+        terms = random_terms(rng)
+        examples.append(Example(terms.parts(GRID), np.argsort(drawn(terms, true, rng))))
+    too_sure = EnergyWeights.of(2.0 * true.vector)
+    found, factor = softened(examples, too_sure)
+    assert factor in (0.4, 0.5, 0.6)
+    assert found.vector == pytest.approx(factor * too_sure.vector)
+    assert softened(examples, true)[1] >= 0.8  # as it was made

@@ -32,6 +32,8 @@ from puzzleflow.solvers.relational_open import open_terms, ways_up
 from puzzleflow.solvers.second_look import Looking, with_shifts
 from puzzleflow.training.state import STATE, load_state, under
 
+FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)  # of what was fitted, on other puzzles
+LEAST = 1e-4  # probability that counts: one impossible piece does not decide all
 LOWEST = np.array([-np.inf if name in ("gap", "aside") else 0.0 for name in WEIGHTS])
 
 
@@ -113,6 +115,29 @@ def fit_weights(
         if step[gradient != 0].max(initial=0.0) < 0.004:
             break
     return EnergyWeights.of(weights)
+
+
+def softened(
+    examples: Sequence[Example], weights: EnergyWeights, *, seed: int = 0
+) -> tuple[EnergyWeights, float]:
+    """``weights`` times the factor under which closed puzzles surprise least, and the factor.
+
+    What was fitted to few puzzles is too sure of others; a factor changes no layout.
+    """
+
+    def surprise(factor: float) -> float:
+        """Mean of -log p(the true piece of a position)."""
+        told = []
+        for index, example in enumerate(examples):
+            belief = posterior(
+                example.parts.energy(weights), seed=seed + index, temperature=1 / factor
+            )
+            at = example.candidate_at
+            told.append(belief.position_prob[at, np.arange(len(at))])
+        return float(-np.log(np.maximum(told, LEAST)).mean())
+
+    factor = min(FACTORS, key=surprise)
+    return EnergyWeights.of(factor * weights.vector), factor
 
 
 def cut_puzzles(
@@ -265,8 +290,8 @@ def pack_relational(
 
     trained  what :func:`trained_network` says beside the network
 
-    The first half of each grid's puzzles fits the weights; the other half gives
-    the figures, which are returned and stored.
+    The first half of each grid's puzzles fits the weights; the other half says how far to trust
+    the fit, which changes no layout, and gives the figures, which are returned and stored.
     """
     weights: EnergyWeights | None = None  # each starts from the one before, or from what it was
     energy: dict[str, dict[str, dict[str, float]]] = {"closed": {}, "open": {}}
@@ -289,6 +314,8 @@ def pack_relational(
                 report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
             )
             if world == "closed":  # the open world keeps what is found here
+                weights, factor = softened(closed_examples(network, puzzles[half:]), weights)
+                report(f"{grid}: times {factor:g}")
                 layouts = layouts_to_choose(fitting, examples, weights)
                 ways = ways_to_choose(network, fitting, weights)
                 weights = replace(
