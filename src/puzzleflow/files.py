@@ -187,7 +187,8 @@ def foreign(path: Path, expected: str) -> Iterator[None]:
     """Turn what a library raises on a missing, damaged or foreign file into our errors.
 
     Libraries raise almost anything on damaged files; only what the operating system says, with
-    a number, says something of the file's name.
+    a number, says something of the file's name. EINVAL does not: damage sent a library to a place
+    that no file has.
     """
     try:
         yield
@@ -196,7 +197,7 @@ def foreign(path: Path, expected: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise InputError(f"{path}: {error.strerror or error}") from error
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise FormatError(f"{path}: expected {expected} ({reason})") from error

@@ -39,8 +39,8 @@ def test_without_numba_s_folders_machine_code_goes_to_a_private_one_or_nowhere(
     home = Path(puzzleflow.__file__).parent
     for part in ("core", "search", "solvers"):
         shutil.copytree(home / part, package / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("__init__.py", "options.py"):
-        shutil.copy(home / name, package)
+    for path in home.glob("*.py*"):
+        shutil.copy(path, package)
     for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
         (folder / "__pycache__").touch()
     (tmp_path / "file").touch()
