@@ -205,7 +205,7 @@ def test_a_directory_of_a_packed_file_that_points_before_its_beginning(tmp_path:
     write_masks(path, [np.ones((1, 128, 128), bool)])
     content = bytearray(path.read_bytes())
     end = content.rindex(b"PK\x05\x06")
-    content[end + 12 : end + 16] = (1 << 24).to_bytes(4, "little")  # longer than the file
+    content[end + 16 : end + 20] = (1 << 24).to_bytes(4, "little")  # where it says to begin
     path.write_bytes(content)
     with pytest.raises(FormatError, match=r"bank\.npz"):
         read_masks(path)
