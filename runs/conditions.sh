@@ -28,6 +28,7 @@ measure wide-4 "${many[@]}" --preset gap-3 --erosion vae:shrink=4
 measure wide-7 "${many[@]}" --preset gap-3 --erosion vae:shrink=7
 measure wide-10 "${many[@]}" --preset gap-3 --erosion vae:shrink=10
 measure straight "${many[@]}" --preset gap-3 --erosion fixed:21
+measure third "${many[@]}" --preset gap-3 --erosion fixed:43
 measure missing-1 "${some[@]}" --preset gap-3 --missing 0.111
 measure missing-2 "${some[@]}" --preset gap-3 --missing 0.222
 measure missing-3 "${some[@]}" --preset gap-3 --missing 0.333
