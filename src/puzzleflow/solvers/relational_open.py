@@ -109,7 +109,9 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     closed = puzzle.conditions.is_complete
     apart: list[Apart | None] = [None] * len(turnings)
     if puzzle.known_grid is None:
-        apart = [*Apart.of(encoded.relations(chosen, World(None, closed=False))[0])]
+        lacking = World(None, closed=False)
+        told = relations if world == lacking else encoded.relations(chosen, lacking)[0]
+        apart = [*Apart.of(told)]
     found = []
     for grid in grids:
         with torch.inference_mode():
