@@ -26,9 +26,35 @@ def test_labels_by_hand(tmp_path):
         assert source.kind == "jpwleg"
         assert source.pins(0) == {4: 4}
     assert list(puzzle.truth) == [8, 1, 2, 3, 4, 5, 6, 7, 0]
-    assert (puzzle.pieces[0, ..., :3] == 80).all()
-    assert (puzzle.pieces[..., 3] == 255).all()
+    assert puzzle.pieces.shape == (9, 3, 3, 4)  # 48 px of 96 are one of two
+    assert (puzzle.pieces[0, :2, :2, :3] == 80).all()
+    assert (puzzle.pieces[:, :2, :2, 3] == 255).all()
+    assert (puzzle.pieces[:, 2].any(), puzzle.pieces[:, :, 2].any()) == (False, False)
     assert (puzzle.pieces[1:, ..., :3] == 0).all()
+
+
+def test_the_gap_in_the_name_is_void_around_the_pieces(tmp_path, puzzle_of):
+    """As far apart as `fixed:48` leaves them in a picture of 144 px a cell."""
+    write_jpwleg(tmp_path, [puzzle_of(0, Grid(3, 3), 96, opaque=True)])
+    with open_puzzles(tmp_path) as source:
+        alpha = source[0].pieces[..., 3]
+        assert source.piece_px == (144, 144)
+    assert (alpha[:, 24:120, 24:120] == 255).all()
+    assert alpha.sum() == 9 * 96 * 96 * 255
+    for name, side in (("test_img_12gap_33.npy", 108), ("test_img_33.npy", 96)):
+        (tmp_path / "test_img_48gap_33.npy").rename(tmp_path / name)
+        assert open_puzzles(tmp_path / name, grid=Grid(3, 3)).piece_px == (side, side)
+        (tmp_path / name).rename(tmp_path / "test_img_48gap_33.npy")
+    wide = (tmp_path / "test_img_48gap_33.npy").rename(tmp_path / "test_img_4800gap_33.npy")
+    with pytest.raises(InputError, match="a gap of 4800 px"):
+        open_puzzles(wide, grid=Grid(3, 3))
+
+
+def test_what_was_read_is_written_without_the_void(tmp_path, puzzle_of):
+    once = write_jpwleg(tmp_path / "once", [puzzle_of(i, px=6, opaque=True) for i in range(2)])
+    with open_puzzles(tmp_path / "once") as source:
+        again = write_jpwleg(tmp_path / "again", source)
+    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
 
 
 def test_centre_free_is_the_same_puzzle_otherwise_shuffled(tmp_path, puzzle_of):
@@ -65,8 +91,10 @@ def test_round_trip(tmp_path_factory, puzzle_of, grid, px, count, seed):
         for puzzle, read in zip(puzzles, source, strict=True):
             centre = grid.num_pieces // 2
             assert read.truth[centre] == centre
+            void = read.piece_px[0] - px
+            inner = read.pieces[:, void // 2 :, void // 2 :][:, :px, :px]
             assert np.array_equal(
-                read.pieces[np.argsort(read.truth)], puzzle.pieces[np.argsort(puzzle.truth)]
+                inner[np.argsort(read.truth)], puzzle.pieces[np.argsort(puzzle.truth)]
             )
         assert np.array_equal(source.truths(), np.stack([p.truth for p in source]))
 

@@ -5,6 +5,9 @@
     test_img_48gap_33.npy    uint8 (M, 3*H, 3*W, 3): the shuffled pieces glued without gaps
     test_label_48gap_33.npy  (M, 8, 8): row = non-centre slot, 1 in the column of the true one
 
+The gap that was cut away stands in the name alone, in pixels of pieces of 96: as read, pieces
+have it around them as void, so that they lie as far apart as they did in the picture.
+
 The centre piece is never shuffled and has neither row nor column. Two
 protocols follow: *centre given* (the default; :meth:`JpwlegSource.pins` names
 the known piece) and *centre free*, where all pieces are shuffled once more, by
@@ -30,16 +33,18 @@ from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
 from puzzleflow.core.types import BoolArray, ByteArray, IntArray
 from puzzleflow.files import atomic_path, plain_text
+from puzzleflow.masks import bounding_box
 from puzzleflow.storage.arrays import NPY_MAGIC, first_bytes, map_npy
 from puzzleflow.storage.source import SPLITS, PuzzleSource, chosen_split, split_named
 
 _IMAGES = re.compile(r"(train|valid|val|test)_img[^/]*\.npy")
+_GAP = re.compile(r"_(\d+)gap")
 _PIECE_PX = 96
 SPLIT_NAMES = {"train": "train", "val": "valid", "test": "test"}
 
 
 class JpwlegSource(PuzzleSource):
-    """Puzzles of a JPwLEG folder or of one of its image files; pieces are opaque."""
+    """Puzzles of a JPwLEG folder or of one of its image files; pieces are opaque squares."""
 
     kind = "jpwleg"
     looks_like = "JPwLEG .npy files"
@@ -59,7 +64,11 @@ class JpwlegSource(PuzzleSource):
         self._images_map: NDArray[Any] | None = None
         self._labels_map: NDArray[Any] | None = None
         self._shape = self._images.shape
-        self.piece_px = (self._shape[1] // self.grid.rows, self._shape[2] // self.grid.cols)
+        height, width = self._shape[1] // self.grid.rows, self._shape[2] // self.grid.cols
+        self._void_px = [_gap_px(self.images_path, side) for side in (height, width)]
+        self.piece_px = (height + self._void_px[0], width + self._void_px[1])
+        with naming(self.images_path):
+            check_puzzle(self.grid.num_pieces, *self.piece_px)
 
     @classmethod
     def recognise(cls, path: Path) -> bool:
@@ -137,7 +146,7 @@ class JpwlegSource(PuzzleSource):
         return int(self._shape[0])
 
     def read(self, index: int) -> Puzzle:
-        pieces = _cut(np.asarray(self._images[index]), self.grid)
+        pieces = _cut(np.asarray(self._images[index]), self.grid, *self._void_px)
         truth = None if self._labels is None else self._decode(self._labels[index][None], index)[0]
         if self.centre_free:
             order = self._order(index)
@@ -200,12 +209,23 @@ class JpwlegSource(PuzzleSource):
         return self.__dict__ | {"_images_map": None, "_labels_map": None}
 
 
-def _cut(picture: ByteArray, grid: Grid) -> ByteArray:
-    """(rows*H, cols*W, 3) → (N, H, W, 4) with alpha 255."""
+def _gap_px(images: Path, side_px: int) -> int:
+    """The gap that the file's name tells, for pieces of ``side_px``; 0 where it tells none."""
+    named = _GAP.search(images.name)
+    gap = int(named[1]) if named else 0
+    if gap > 2 * _PIECE_PX:
+        raise InputError(f"{images}: a gap of {gap} px is too wide for pieces of {_PIECE_PX}")
+    return round(gap * side_px / _PIECE_PX)
+
+
+def _cut(picture: ByteArray, grid: Grid, void_h: int, void_w: int) -> ByteArray:
+    """(rows*H, cols*W, 3) → (N, H + void, W + void, 4), alpha 255 where the picture is."""
     height, width = picture.shape[0] // grid.rows, picture.shape[1] // grid.cols
     tiles = picture.reshape(grid.rows, height, grid.cols, width, 3).swapaxes(1, 2)
-    pieces = np.full((grid.num_pieces, height, width, 4), 255, dtype=np.uint8)
-    pieces[..., :3] = tiles.reshape(grid.num_pieces, height, width, 3)
+    pieces = np.zeros((grid.num_pieces, height + void_h, width + void_w, 4), dtype=np.uint8)
+    inner = pieces[:, void_h // 2 :, void_w // 2 :][:, :height, :width]  # (N, H, W, 4)
+    inner[..., :3] = tiles.reshape(grid.num_pieces, height, width, 3)
+    inner[..., 3] = 255
     return pieces
 
 
@@ -250,14 +270,15 @@ def write_jpwleg(
     """Image and label file of puzzles with truth, square pieces and one grid with a centre.
 
     The format demands the centre piece in the centre: where it lies elsewhere it changes
-    places with the piece that is there. Puzzles are read one after the other.
+    places with the piece that is there. Void around the squares is left out. Puzzles are read
+    one after the other.
     """
     first = puzzles[0]
     grid = first.grid
     if grid is None or grid.num_pieces % 2 == 0:
         raise InputError(f"{folder}: JPwLEG puzzles have a centre piece, {grid} has none")
     rows, cols = grid.shape
-    height, width = first.piece_px
+    height, width = _squares(first).shape[1:3]
     name = f"{SPLIT_NAMES.get(split, split)}_{{}}_{gap_px}gap_{rows}{cols}.npy"
     images, labels = folder / name.format("img"), folder / name.format("label")
     one_hot = np.zeros((len(puzzles), grid.num_pieces - 1, grid.num_pieces - 1), np.bool_)
@@ -281,7 +302,9 @@ def _encoded(puzzle: Puzzle) -> tuple[ByteArray, BoolArray]:
     """Glued picture (rows*H, cols*W, 3) and one-hot labels (N-1, N-1)."""
     if puzzle.truth is None or puzzle.grid is None:
         raise InputError(f"{puzzle.puzzle_id}: JPwLEG files need grid and truth")
-    N, (rows, cols), (height, width) = puzzle.num_pieces, puzzle.grid.shape, puzzle.piece_px
+    N, (rows, cols) = puzzle.num_pieces, puzzle.grid.shape
+    pieces = _squares(puzzle)  # (N, H, W, 3)
+    height, width = pieces.shape[1:3]
     centre = N // 2
     order = np.arange(N)
     middle = int(invert(puzzle.truth)[centre])
@@ -289,5 +312,11 @@ def _encoded(puzzle: Puzzle) -> tuple[ByteArray, BoolArray]:
     slots = np.delete(puzzle.truth[order], centre)  # (N-1,)
     one_hot = np.zeros((N - 1, N - 1), dtype=np.bool_)
     one_hot[np.arange(N - 1), slots - (slots > centre)] = True
-    tiles = puzzle.pieces[order, :, :, :3].reshape(rows, cols, height, width, 3)
+    tiles = pieces[order].reshape(rows, cols, height, width, 3)
     return tiles.swapaxes(1, 2).reshape(rows * height, cols * width, 3), one_hot
+
+
+def _squares(puzzle: Puzzle) -> ByteArray:
+    """(N, H, W, 3): the material of square pieces, without the void around it."""
+    top, bottom, left, right = bounding_box(puzzle.pieces[..., 3].any(axis=0))
+    return puzzle.pieces[:, top:bottom, left:right, :3]

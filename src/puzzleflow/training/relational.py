@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -118,7 +118,7 @@ class RelationalTraining(Trainable):
     """Train the relational network."""
 
     name = "relational"
-    presets: ClassVar = {"default": RelationalConfig()}
+    presets: ClassVar = {"default": RelationalConfig(num_layers=6)}
     keeps_best = False
     bundled = "relational.safetensors"
 
@@ -141,10 +141,19 @@ class RelationalTraining(Trainable):
         return RelationalNet(config)
 
     def started_from(self, config: RelationalConfig, path: Path) -> nn.Module:
-        """A network as large as the one of the file."""
+        """A network as large as the one of the file; further layers begin by changing nothing."""
         weights, described = load_weights(path)
-        network = RelationalNet(RelationalConfig.from_dict(described["network"]))
-        return restore(network, weights, path)
+        stored = RelationalConfig.from_dict(described["network"])
+        known = restore(RelationalNet(stored), weights, path)
+        if config.num_layers <= stored.num_layers:
+            return known
+        network = RelationalNet(replace(stored, num_layers=config.num_layers))
+        network.load_state_dict(network.state_dict() | known.state_dict())
+        for layer in network.layers[stored.num_layers :]:
+            for last in (layer.out, layer.feed_forward[-1]):
+                nn.init.zeros_(last.weight)
+                nn.init.zeros_(last.bias)
+        return network
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
         return _related(network, batch)[1]
