@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from puzzleflow.solvers.rifts import Apart, Rift
     from puzzleflow.solvers.second_look import Looking
 
+WORTH_A_LOOK = 2 * CLEAR  # beyond the best hypothesis: a look may say so much
 TURN_DOUBT = 4.0  # how fast trust falls where pieces do not agree about their turns
 
 
@@ -154,10 +155,9 @@ class OpenSession(TimedSession):
             for hypothesis in self.hypotheses
             if (tried := self._tried(hypothesis, seed, pins, forbidden))
         ]
-        if self.looking and len(kept) > 1:
-            kept = self._looked_at(self.looking, kept)
-        costs = [_total(*tried) for tried in kept]
-        kept = [one for one, cost in zip(kept, costs, strict=True) if cost <= min(costs) + CLEAR]
+        if self.looking:
+            kept = self._looked_at(self.looking, _near(kept, WORTH_A_LOOK))
+        kept = _near(kept, CLEAR)
         effort = min(1.0, 2 / max(1, len(kept)))  # of sampling: many share what one would have
         for hypothesis, found, energy in kept:
             belief = posterior(energy, seed=seed, start=found[0], effort=effort)
@@ -232,6 +232,12 @@ class OpenSession(TimedSession):
                 same = answer.hypothesis.turns == best.hypothesis.turns  # (N,)
                 mixed[:, :P] += share * same[:, None] * answer.belief.position_prob[:N]
         return mixed
+
+
+def _near(tried: Sequence[_Tried], most: float) -> list[_Tried]:
+    """Those that cost at most so much more than the best."""
+    costs = [_total(*one) for one in tried]
+    return [one for one, cost in zip(tried, costs, strict=True) if cost <= min(costs) + most]
 
 
 def _total(hypothesis: Hypothesis, found: Sequence[Layout], energy: Energy) -> float:

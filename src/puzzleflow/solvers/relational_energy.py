@@ -20,7 +20,7 @@ from torch import Tensor
 from puzzleflow.core.errors import FormatError, naming
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.records import from_json
-from puzzleflow.core.types import FloatArray
+from puzzleflow.core.types import FloatArray, IntArray
 from puzzleflow.models.relational import Relations
 from puzzleflow.search.energy import Energy
 
@@ -124,6 +124,27 @@ class Terms:
     colour_down: FloatArray  # (N, N)
     absent: FloatArray  # (N, 4) beyond the side lies none of the given pieces
     stray: FloatArray  # (N,) log odds that the piece belongs to another picture
+
+    def among(self, chosen: IntArray) -> Terms:
+        """The terms of some of the pieces alone."""
+        box = np.ix_(chosen, chosen)
+        pairs = ("right", "down", "colour_right", "colour_down")
+        return Terms(
+            **{
+                name: term[box] if name in pairs else term[chosen]
+                for name, term in vars(self).items()
+            }
+        )
+
+    def mixed(self, other: Terms) -> Terms:
+        """The mean of two tellings of the same pieces; where they belong is told by the first."""
+        told = vars(other)
+        return Terms(
+            **{
+                name: term if name == "position" else 0.5 * (term + told[name])
+                for name, term in vars(self).items()
+            }
+        )
 
     def parts(self, grid: Grid, num_empty: int | None = None) -> Parts:
         """The parts of the energy on ``grid``.

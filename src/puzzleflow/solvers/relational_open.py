@@ -31,7 +31,10 @@ from puzzleflow.solvers.rifts import Apart
 from puzzleflow.solvers.seam_prior import prior_of
 
 NUM_SEARCHES = 6  # for the turns of all pieces: with four copies of everything, one often fails
-NUM_TURNINGS = 3  # ways in which turned pieces may lie to each other that are followed up
+NUM_LISTED = 8  # layouts of each search
+NUM_VARIED = 3  # of those, whose pieces are turned otherwise one by one
+NUM_TURNINGS = 5  # ways in which turned pieces may lie to each other that are followed up
+FEW, NUM_TURNINGS_OF_MANY = 12, 3  # pieces; of more, which cost more to look at
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +104,10 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     N = puzzle.num_pieces
     turnings: IntArray = np.zeros((1, N), dtype=np.int64)
     agreement: FloatArray = np.ones((1, N))
+    together = None
     if puzzle.conditions.turned:
-        turnings, agreement = _turnings(encoded, puzzle, grids, fitted)
+        together = encoded.all_terms(puzzle.conditions.is_complete)
+        turnings, agreement = _turnings(together, encoded.num_turns, puzzle, grids, fitted)
     world = World(puzzle.known_grid, puzzle.conditions.is_complete)
     chosen: IntArray = encoded.num_turns * np.arange(N) + turnings  # (K, N) candidates
     relations, priors = encoded.relations(chosen, world)
@@ -117,6 +122,11 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
         with torch.inference_mode():
             positions = network.positions(relations, grid)
         all_terms = terms_of(relations, positions, priors, closed=closed)
+        if together is not None:
+            all_terms = [
+                terms.mixed(together.among(candidates))
+                for terms, candidates in zip(all_terms, chosen, strict=True)
+            ]
         cost = grid_cost(grid, puzzle)
         for turns, agreed, terms, far in zip(turnings, agreement, all_terms, apart, strict=True):
             energy = _energy(terms, grid, weights_for(grid, fitted), puzzle)
@@ -146,34 +156,39 @@ def _energy(terms: Terms, grid: Grid, weights: EnergyWeights, puzzle: Puzzle) ->
 
 
 def _turnings(
-    encoded: Encoded, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted
+    terms: Terms, num_turns: int, puzzle: Puzzle, grids: Sequence[Grid], fitted: Fitted
 ) -> tuple[IntArray, FloatArray]:
     """(K, N) likely turns of all pieces, each turned as a whole in four ways; how far pieces agree.
 
-    All turns of all pieces are related in one context and laid as candidates of one puzzle.
+    terms  of all turns of all pieces, which are laid as candidates of one puzzle
     """
-    T, N = encoded.num_turns, puzzle.num_pieces
-    terms = encoded.all_terms(puzzle.conditions.is_complete)
+    T, N = num_turns, puzzle.num_pieces
     found: dict[tuple[int, ...], tuple[float, FloatArray]] = {}
     grids = up_to_turning(grids)
     searches = range(max(2, NUM_SEARCHES // len(grids)))
     for grid in grids:
         energy = _of_candidates(terms, grid, puzzle, weights_for(grid, fitted), T)
-        layouts = [minimise(energy, seed=seed, effort=2.0)[0] for seed in searches]
-        best = min(layouts, key=lambda layout: layout.energy or 0.0)
-        belief = posterior(energy, seed=0, start=best)
+        layouts = [
+            layout
+            for seed in searches
+            for layout in minimise(energy, seed=seed, effort=2.0, num_layouts=NUM_LISTED)
+        ]
+        layouts.sort(key=lambda layout: layout.energy or 0.0)
+        belief = posterior(energy, seed=0, start=layouts[0])
         turn_prob = belief.position_prob[: T * N].sum(axis=1).reshape(N, T)
-        likely = list(_likely_turns(turn_prob, best.position_of[: T * N].reshape(N, T)))
-        for layout in layouts:
-            laid = layout.position_of[: T * N].reshape(N, T)
-            turns = next(_likely_turns(turn_prob, laid))[0]
-            likely.append((turns, (layout.energy or 0.0) - (best.energy or 0.0)))
-        cost = (best.energy or 0.0) + grid_cost(grid, puzzle)
-        for turns, doubt in likely:
-            key = tuple(((turns - turns[0]) % 4).tolist())
-            if key not in found or cost + doubt < found[key][0]:
-                found[key] = cost + doubt, _agreement(turn_prob, turns)
-    best_first = sorted(found, key=lambda key: found[key][0])[:NUM_TURNINGS]
+        likely = _by_turns(layouts, turn_prob)
+        varied = [
+            turned
+            for layout in [*likely.values()][:NUM_VARIED]
+            for turned in _one_turned(energy, layout, T * N, T)
+        ]
+        likely = _by_turns([*likely.values(), *varied], turn_prob)
+        for key, layout in likely.items():
+            cost = (layout.energy or 0.0) + grid_cost(grid, puzzle)
+            if key not in found or cost < found[key][0]:
+                found[key] = cost, _agreement(turn_prob, np.array(key))
+    num_kept = NUM_TURNINGS if N <= FEW else NUM_TURNINGS_OF_MANY
+    best_first = sorted(found, key=lambda key: found[key][0])[:num_kept]
     ways = np.array(best_first)[:, None] + np.arange(4)[:, None]  # (K, 4, N)
     agreement = np.stack([found[key][1] for key in best_first])
     return ways.reshape(-1, N) % 4, np.repeat(agreement, 4, axis=0)
@@ -201,16 +216,27 @@ def _agreement(turn_prob: FloatArray, turns: IntArray) -> FloatArray:
     return agreed
 
 
-def _likely_turns(turn_prob: FloatArray, laid: IntArray) -> Iterator[tuple[IntArray, float]]:
-    """The turns (N,) of a layout (N, T), then with its most doubtful pieces turned otherwise.
+def _by_turns(layouts: Sequence[Layout], turn_prob: FloatArray) -> dict[tuple[int, ...], Layout]:
+    """The best layout for each way in which pieces lie to the first one.
 
-    With each, what it costs more than the first.
+    A piece that is not laid has its likeliest turn, (N, T).
     """
-    pieces = np.arange(len(laid))
-    turns = np.where((laid >= 0).any(axis=1), laid.argmax(axis=1), turn_prob.argmax(axis=1))
-    yield turns, 0.0
-    odds = np.log(turn_prob[pieces, turns] + 1e-3)[:, None] - np.log(turn_prob + 1e-3)  # (N, T)
-    odds[pieces, turns] = np.inf
-    for flat in np.argsort(odds, axis=None, kind="stable")[: NUM_TURNINGS - 1]:
-        piece, turn = divmod(int(flat), laid.shape[1])
-        yield np.where(pieces == piece, turn, turns), float(odds[piece, turn])
+    best: dict[tuple[int, ...], Layout] = {}
+    for layout in sorted(layouts, key=lambda layout: layout.energy or 0.0):
+        laid = layout.position_of[: turn_prob.size].reshape(turn_prob.shape) >= 0  # (N, T)
+        turns = np.where(laid.any(axis=1), laid.argmax(axis=1), turn_prob.argmax(axis=1))
+        best.setdefault(tuple(((turns - turns[0]) % turn_prob.shape[1]).tolist()), layout)
+    return best
+
+
+def _one_turned(
+    energy: Energy, layout: Layout, num_candidates: int, num_turns: int
+) -> Iterator[Layout]:
+    """The layout with one piece after the other turned otherwise where it lies."""
+    for candidate in np.flatnonzero(layout.position_of[:num_candidates] >= 0):
+        first = candidate - candidate % num_turns
+        for other in range(first, first + num_turns):
+            if other != candidate:
+                position_of = layout.position_of.copy()
+                position_of[other], position_of[candidate] = position_of[candidate], -1
+                yield energy.layout(position_of)
