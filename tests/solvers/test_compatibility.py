@@ -213,3 +213,13 @@ def test_tamed_costs_keep_their_order_and_rank_layouts_alike():
     assert np.isfinite(tamed.right[off]).all()
     assert np.array_equal(np.argsort(tamed.right[off]), np.argsort(right[off]))
     assert tamed.right[0, 2] > 4 * tamed.right[1, 2]
+
+
+def test_costs_do_not_depend_on_how_many_are_compared_at_once(monkeypatch):
+    pieces = opaque_pieces(5, 8, 8)
+    pieces[:, :2, :3, 3] = 0
+    together = seam_costs("alpha", pieces)
+    monkeypatch.setattr("puzzleflow.solvers.compatibility.measures.LINES_AT_ONCE", 2 * 5 * 8)
+    in_turn = seam_costs("alpha", pieces)
+    assert np.array_equal(together.right, in_turn.right)
+    assert np.array_equal(together.down, in_turn.down)

@@ -108,6 +108,18 @@ def test_layouts_are_drawn_where_they_lie() -> None:
     assert drawn[0, :, 8, 24].tolist() == [0.0, 0.0, 0.0, 0.0]
 
 
+def test_layouts_are_drawn_together_as_they_are_alone() -> None:
+    pieces = np.random.default_rng(0).integers(0, 256, (4, 12, 12, 4), dtype=np.uint8)
+    pieces[..., 3] = 255
+    looking = Looking(pieces)
+    some = [Layout(np.array(position_of)) for position_of in ([0, 1, 2, 3], [3, 1, 0, 2])]
+    turned = Layout(np.array([2, 0, 1, 3]), turns=np.array([0, 1, 2, 3]))
+    for layouts in (some, [*some, turned]):
+        alone = torch.cat([looking._drawn([layout], GRID, 64) for layout in layouts])
+        assert torch.equal(looking._drawn(layouts, GRID, 64), alone)
+        assert len(torch.unique(alone, dim=0)) == len(layouts)
+
+
 def test_void_takes_the_colours_around_it() -> None:
     drawn = torch.zeros(1, 4, 64, 64)
     drawn[:, 0, :, :20] = drawn[:, 3, :, :20] = 1.0  # red on the left

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction
@@ -57,8 +59,8 @@ class ResidualBlock(nn.Module):
         nn.init.zeros_(self.norm2.weight)
 
     def forward(self, features: Tensor) -> Tensor:
-        hidden = F.relu(self.norm1(self.conv1(features)))
-        return F.relu(features + self.norm2(self.conv2(hidden)))
+        hidden = F.relu(self.norm1(self.conv1(features)), inplace=True)
+        return F.relu(self.norm2(self.conv2(hidden)).add_(features), inplace=True)
 
 
 class ConvEncoder(nn.Module):
@@ -72,7 +74,7 @@ class ConvEncoder(nn.Module):
             stages += [
                 nn.Conv2d(channels, width, 3, stride=2, padding=1, bias=False),
                 nn.BatchNorm2d(width),
-                nn.ReLU(),
+                nn.ReLU(inplace=True),
                 *(ResidualBlock(width) for _ in range(num_blocks)),
             ]
             channels = width
@@ -86,6 +88,14 @@ class ConvEncoder(nn.Module):
         """(M, C, H, W) → (M, D, H/stride, W/stride)."""
         pixels = pixels.contiguous(memory_format=torch.channels_last)
         return self.stages(pixels)  # type: ignore[no-any-return]
+
+    def fold(self) -> None:
+        """Put every BatchNorm into the convolution before it: quicker, and no longer trainable."""
+        for parent in list(self.modules()):
+            for (name, conv), (after, norm) in pairwise(list(parent.named_children())):
+                if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                    setattr(parent, name, fuse_conv_bn_eval(conv, norm))
+                    setattr(parent, after, nn.Identity())
 
 
 def void_widths(alpha: Tensor, num_tokens: int) -> Tensor:

@@ -34,16 +34,15 @@ class SameConv(nn.Conv2d):
     def __init__(
         self, before: int, after: int, kernel: int, stride: int = 1, groups: int = 1
     ) -> None:
-        around = kernel // 2 if stride == 1 else 0
-        super().__init__(before, after, kernel, stride, around, groups=groups)
+        super().__init__(before, after, kernel, stride, kernel // 2, groups=groups)
 
     def forward(self, features: Tensor) -> Tensor:
         """(M, C, H, W), H and W even where the stride is 2."""
-        if self.stride != (1, 1):
-            total = self.kernel_size[0] - self.stride[0]
-            first, last = total // 2, total - total // 2
-            features = F.pad(features, (first, last, first, last))
-        return super().forward(features)
+        if self.stride == (1, 1):
+            return super().forward(features)
+        # a pixel less before the picture: the kernel begins with zeros, which copies no picture
+        weight = F.pad(self.weight, (1, 0, 1, 0))
+        return F.conv2d(features, weight, self.bias, self.stride, self.padding, groups=self.groups)
 
 
 class InvertedResidual(nn.Module):
@@ -58,9 +57,9 @@ class InvertedResidual(nn.Module):
         self.adds = stride == 1 and before == after
 
     def forward(self, features: Tensor) -> Tensor:
-        wide = features if self.expand is None else F.relu6(self.expand(features))
-        narrow: Tensor = self.project(F.relu6(self.depthwise(wide)))
-        return features + narrow if self.adds else narrow
+        wide = features if self.expand is None else F.relu6(self.expand(features), inplace=True)
+        narrow: Tensor = self.project(F.relu6(self.depthwise(wide), inplace=True))
+        return narrow.add_(features) if self.adds else narrow
 
 
 class Lite0(nn.Module):
@@ -89,7 +88,9 @@ class Lite0(nn.Module):
     def forward(self, rgb: Tensor) -> Tensor:
         """(M, 3, H, W), sides multiples of 16 → (M, C, H/16, W/16)."""
         rgb = rgb.contiguous(memory_format=torch.channels_last)
-        hidden = F.relu6(self.stem((rgb * 255 - 127) / 128))  # as the weights were trained
+        hidden = F.relu6(
+            self.stem((rgb * 255 - 127) / 128), inplace=True
+        )  # as the weights were trained
         for stage in self.stages:
             hidden = stage(hidden)
         return hidden

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.records import Saved
 from puzzleflow.models.lite0 import COARSEST, STAGES, Lite0, imagenet_lite0, read_lite0
+from puzzleflow.models.pixels import shrunk
 
 CELLS = 4  # rows and columns of what the score sees of the last map
 SIZES_PX = range(4 * COARSEST, 513, COARSEST)
@@ -73,19 +74,22 @@ def filled(drawn: Tensor) -> Tensor:
         coverage = level[:, 3:]
         known = level[:, :3] / coverage.clamp_min(VOID)
         trust = coverage if number == 0 else (4 * coverage).clamp(max=1)
-        colour = trust * known + (1 - trust) * colour
+        colour = torch.lerp(colour, known, trust)
     return colour
 
 
 def drawn_layouts(pieces: Tensor, position_of: Tensor, shape: tuple[int, int], px: int) -> Tensor:
     """(N, 4, H, W) premultiplied pieces, (K, N) positions, -1 aside → (K, 4, px, px) layouts."""
     rows, cols = shape
-    H, W = pieces.shape[2:]
+    N, _, H, W = pieces.shape
     K = len(position_of)
-    cells = pieces.new_zeros(K, rows * cols + 1, 4, H, W)  # the last cell: aside
-    place = torch.where(position_of < 0, rows * cols, position_of)
-    cells[torch.arange(K)[:, None], place] = pieces
-    canvas = cells[:, :-1].reshape(K, rows, cols, 4, H, W).permute(0, 3, 1, 4, 2, 5)
-    canvas = canvas.reshape(K, 4, rows * H, cols * W)  # from (K, 4, R, H, C, W)
-    shrinks = min(canvas.shape[2:]) >= px
-    return F.interpolate(canvas, size=(px, px), mode="area" if shrinks else "bilinear")
+    place = torch.where(position_of < 0, rows * cols, position_of)  # the last cell: aside
+    piece_at = place.new_full((K, rows * cols + 1), N)  # N: nothing
+    piece_at.scatter_(1, place, torch.arange(N).expand(K, N))
+    lines = F.pad(pieces.permute(0, 2, 3, 1).flatten(2), (0, 0, 0, 0, 0, 1))  # (N + 1, H, 4W)
+    first = H * piece_at[:, :-1].view(K, rows, 1, cols)
+    chosen = first + torch.arange(H)[:, None]  # (K, rows, H, cols) lines of the canvas
+    canvas = lines.flatten(0, 1)[chosen].view(K, rows * H, cols * W, 4).permute(0, 3, 1, 2)
+    if min(canvas.shape[2:]) >= px:
+        return shrunk(canvas, px)
+    return F.interpolate(canvas, size=(px, px), mode="bilinear")

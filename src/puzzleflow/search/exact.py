@@ -47,10 +47,12 @@ def can_be_exact(energy: Energy) -> bool:
 class _Step:
     """The transitions that fill one cell: S states, each with U unused pieces.
 
-    piece    (S, U) the piece laid
-    beside   (S, U) left neighbour * num + piece, or None in the first column
-    below    (S, U) upper neighbour * num + piece, or None in the first row
-    after    (S, U) the state it leads to, in the next step
+    piece    (U, S) the piece laid
+    beside   (U, S) left neighbour * num + piece, or None in the first column
+    below    (U, S) upper neighbour * num + piece, or None in the first row
+    after    (U, S) the state it leads to, in the next step
+
+    States come last: NumPy sums and compares along a first axis many times as fast.
     """
 
     piece: IntArray
@@ -69,18 +71,19 @@ def _steps(rows: int, width: int, num: int) -> tuple[_Step, ...]:
     for cell in range(rows * width):
         check_cancelled()
         unused = np.nonzero((used[:, None] & bits) == 0)[1].reshape(len(used), num - cell)
-        beside = last[:, -1:] * num + unused if cell % width else None
-        below = last[:, :1] * num + unused if cell >= width else None
+        unused = np.ascontiguousarray(unused.T)  # (U, S)
+        beside = last[:, -1] * num + unused if cell % width else None
+        below = last[:, 0] * num + unused if cell >= width else None
         kept = last[:, 1:] if cell >= width else last
         code = used << 5 * width
         for column in range(kept.shape[1]):
             code = code | (kept[:, column] << 5 * (width - 1 - column))
         shift = 5 * (width - 1 - kept.shape[1])
-        codes = (code[:, None] | (unused << shift)) | (bits[unused] << 5 * width)  # (S, U)
+        codes = (code | (unused << shift)) | (bits[unused] << 5 * width)  # (U, S)
         _, first, after = np.unique(codes, return_index=True, return_inverse=True)
         steps.append(_Step(unused, beside, below, after.reshape(unused.shape)))
-        before, choice = np.divmod(first, unused.shape[1])  # one way into each new state
-        laid = unused[before, choice]
+        choice, before = np.divmod(first, unused.shape[1])  # one way into each new state
+        laid = unused[choice, before]
         used = used[before] | bits[laid]
         last = np.concatenate([kept[before], laid[:, None]], axis=1)
     return tuple(steps)
@@ -106,8 +109,11 @@ class ExactSearch:
         ]
         self._num_last = int(self._steps[-1].after.max()) + 1  # states of a full grid
         self._to_go: list[FloatArray] = [np.zeros(self._num_last)]  # (S,) cheapest completion
+        self._through: list[FloatArray] = []  # (U, S) cheapest completion by every transition
         for step, cost in zip(reversed(self._steps), reversed(self._cost), strict=True):
-            self._to_go.append((cost + self._to_go[-1].take(step.after)).min(axis=1))
+            self._through.append(cost + self._to_go[-1].take(step.after))
+            self._to_go.append(self._through[-1].min(axis=0))
+        self._through.reverse()
         self._to_go.reverse()
         if not np.isfinite(self._to_go[0][0]):
             raise CannotSolve("no layout honours the pinned and forbidden placements together")
@@ -116,7 +122,7 @@ class ExactSearch:
     def _transition_cost(
         step: _Step, unary: FloatArray, across: FloatArray, along: FloatArray
     ) -> FloatArray:
-        """(S, U) what each transition of one step costs."""
+        """(U, S) what each transition of one step costs."""
         check_cancelled()
         cost: FloatArray = unary.take(step.piece)
         if step.beside is not None:
@@ -149,9 +155,9 @@ class ExactSearch:
                 continue
             step, to_go = self._steps[cell], self._to_go[cell + 1]
             for piece, after, cost in zip(
-                step.piece[state].tolist(),
-                step.after[state].tolist(),
-                self._cost[cell][state].tolist(),
+                step.piece[:, state].tolist(),
+                step.after[:, state].tolist(),
+                self._cost[cell][:, state].tolist(),
                 strict=True,
             ):
                 total = spent + cost + to_go[after]
@@ -168,16 +174,15 @@ class ExactSearch:
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, not {temperature}")
         num = self.energy.num_candidates
-        weights = []  # per step (S, U), 0 where a transition leads nowhere
-        for cell, (step, cost) in enumerate(zip(self._steps, self._cost, strict=True)):
+        weights = []  # per step (U, S), 0 where a transition leads nowhere
+        for here, through in zip(self._to_go[:-1], self._through, strict=True):
             check_cancelled()
-            here = self._to_go[cell][:, None]
-            reduced = cost + self._to_go[cell + 1].take(step.after)
-            reduced -= np.where(np.isfinite(here), here, 0.0)
-            weights.append(np.exp(np.maximum(reduced, 0.0) / -temperature))
+            reduced = through - np.where(np.isfinite(here), here, 0.0)
+            reduced /= -temperature
+            weights.append(np.exp(reduced, out=reduced))
         backward: list[FloatArray] = [np.ones(self._num_last)]
         for step, weight in zip(reversed(self._steps), reversed(weights), strict=True):
-            backward.append((weight * backward[-1].take(step.after)).sum(axis=1))
+            backward.append((weight * backward[-1].take(step.after)).sum(axis=0))
         backward.reverse()
         total = backward[0][0]
 
@@ -186,7 +191,7 @@ class ExactSearch:
         forward = np.ones(1) / total
         for cell, (step, weight) in enumerate(zip(self._steps, weights, strict=True)):
             check_cancelled()
-            flow = forward[:, None] * weight  # (S, U)
+            flow = forward * weight  # (U, S)
             prob = flow * backward[cell + 1].take(step.after)
             position_prob[:, self._position[cell]] = _count(step.piece, prob, num)
             if step.beside is not None:

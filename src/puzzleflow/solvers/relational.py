@@ -50,6 +50,7 @@ class RelationalSolver:
             self.name,
             device=device,
         )
+        self.network.encoder.fold()
         with naming(self.weights):
             self.fitted: dict[str, dict[str, dict[str, float]]] = check_fitted(
                 config.get("energy", {})

@@ -55,15 +55,14 @@ class Looking:
 
     def _drawn(self, layouts: Sequence[Layout], grid: Grid, size_px: int) -> Tensor:
         """(K, 4, size_px, size_px) the layouts as pictures."""
-        as_given = to_tensor(self.pieces, PIECE_PX)  # (N, 4, px, px)
-        drawn = []
-        for layout in layouts:
-            pixels = as_given
-            if layout.turns is not None:
-                pixels = to_tensor(turned_pieces(self.pieces, layout.turns), PIECE_PX)
-            positions = torch.from_numpy(layout.position_of[None].copy())
-            drawn.append(drawn_layouts(pixels, positions, (layout.grid or grid).shape, size_px))
-        return torch.cat(drawn)
+        first = layouts[0]
+        alike = all(layout.turns is None and layout.grid == first.grid for layout in layouts)
+        if len(layouts) > 1 and not alike:
+            return torch.cat([self._drawn([layout], grid, size_px) for layout in layouts])
+        pieces = self.pieces if first.turns is None else turned_pieces(self.pieces, first.turns)
+        positions = torch.from_numpy(np.stack([layout.position_of for layout in layouts]))
+        shape = (first.grid or grid).shape
+        return drawn_layouts(to_tensor(pieces, PIECE_PX), positions, shape, size_px)
 
     def is_sure(self, layout: Layout, belief: Posterior) -> bool:
         """Every piece is so sure that nothing has to be looked at again."""

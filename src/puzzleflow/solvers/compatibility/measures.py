@@ -25,6 +25,7 @@ DUMMY_GRADIENTS = np.concatenate(
 HALF_WEIGHT_PX = 10.0
 STEP_DECAY = 0.25
 GROWTH = 0.08
+LINES_AT_ONCE = 16_384  # of pairs that are compared together: what a core's cache holds
 
 
 def border_costs(pieces: ByteArray) -> SeamCosts:
@@ -76,18 +77,20 @@ def predicted_costs(
     steps = (gaps**-step_decay).astype(np.float32)
     scales = (gaps ** (-growth * Q)).astype(np.float32)
     costs = np.empty((num_pieces, num_pieces))
-    for piece in range(num_pieces):  # one row at a time keeps memory at N * L * 3
+    at_once = max(1, LINES_AT_ONCE // (num_pieces * num_lines))
+    for first in range(0, num_pieces, at_once):
         check_cancelled()
-        gap = near.void[piece] + far.void  # (N, L)
-        weight = np.where(near.solid[piece] & far.solid, weights[gap], 0)
+        some = slice(first, first + at_once)  # R pieces
+        gap = near.void[some, None] + far.void  # (R, N, L)
+        weight = np.where(near.solid[some, None] & far.solid, weights[gap], 0)
         step = steps[gap]
-        across = far_edge - near_edge[:, piece, None]  # (3, N, L)
-        error = _power(np.abs(step * near_slope[:, piece, None] - across), P)
-        error += _power(np.abs(step * far_slope + across), P)
-        line = _power(error, Q / P).sum(axis=0) * scales[gap]  # (N, L)
-        total = weight.sum(axis=1, dtype=np.float64)  # (N,)
+        across = far_edge[:, None] - near_edge[:, some, None]  # (3, R, N, L)
+        error = _power(np.abs(step * near_slope[:, some, None] - across), P)
+        error += _power(np.abs(step * far_slope[:, None] + across), P)
+        line = _power(error, Q / P).sum(axis=0) * scales[gap]  # (R, N, L)
+        total = weight.sum(axis=2, dtype=np.float64)  # (R, N)
         scale = np.divide(num_lines, total, out=np.full_like(total, np.nan), where=total > 0)
-        costs[piece] = (line * weight).sum(axis=1, dtype=np.float64) * scale
+        costs[some] = (line * weight).sum(axis=2, dtype=np.float64) * scale
     unknown = np.isnan(costs)
     if unknown.any():
         costs[unknown] = 0.0 if unknown.all() else costs[~unknown].mean()
