@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -137,3 +139,16 @@ def test_an_empty_place_and_a_piece_aside_are_charged_as_they_should_be() -> Non
     assert [of("gap", layout) for layout in (both, left_alone)] == [-8.0, -3.0]
     assert [of("aside", layout) for layout in (both, left_alone)] == [-2.0, -1.0]
     assert terms.absent[0, Direction.RIGHT] == pytest.approx(-1 + np.log(np.e + 2), abs=1e-5)
+
+
+def test_terms_of_some_pieces_and_of_two_tellings() -> None:
+    (terms,) = terms_of(*planted([4, 0, 5, 2, 1, 3], Grid(2, 3), 6.0), silent(6))
+    some = terms.among(np.array([3, 1]))
+    assert some.right.tolist() == [[terms.right[i, j] for j in (3, 1)] for i in (3, 1)]
+    assert some.border.tolist() == terms.border[[3, 1]].tolist()
+    assert some.position.tolist() == terms.position[[3, 1]].tolist()
+    louder = replace(terms, right=3 * terms.right, position=3 * terms.position)
+    mixed = terms.mixed(louder)
+    assert mixed.right == pytest.approx(2 * terms.right)
+    assert mixed.down == pytest.approx(terms.down)
+    assert mixed.position == pytest.approx(terms.position)  # told by the first alone

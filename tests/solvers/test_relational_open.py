@@ -1,16 +1,20 @@
 """The default solver where pieces are missing, foreign or turned, or the grid is not known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from puzzleflow import Grid, Puzzle, cut_puzzle, load_sample, load_solver
 from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import NotAGrid
+from puzzleflow.core.puzzle import Layout
 from puzzleflow.generation.builder import opened
+from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.base import Solver
 from puzzleflow.solvers.compatibility import seam_costs
 from puzzleflow.solvers.grids import possible_grids
-from puzzleflow.solvers.relational_open import _agreement
+from puzzleflow.solvers.relational_open import _agreement, _by_turns, _one_turned
 
 GRID = Grid(3, 3)
 
@@ -124,3 +128,40 @@ def test_turns_agree_where_pieces_turn_only_together() -> None:
     agreed = _agreement(alone, turns)
     assert agreed[0] == pytest.approx((0.7 * np.sqrt(1 / 3) + 0.3 * np.sqrt(1 / 3)) ** 2)
     assert agreed[0] < agreed[1] == pytest.approx(agreed[2])
+
+
+def two_pieces() -> Energy:
+    """Two pieces in four turns each, side by side: candidate 4 i + t, energies of seams alone."""
+    right = np.full((8, 8), 9.0)
+    right[0, 5], right[1, 6] = 1.0, 2.0  # both one turn apart
+    right[0, 4] = 3.0  # alike
+    energy = Energy.of(Grid(1, 2), unary=np.zeros((8, 2)), right=right, down=np.zeros((8, 8)))
+    return replace(energy, piece_of=np.repeat([0, 1], 4))
+
+
+def laid(energy: Energy, first: int, second: int) -> Layout:
+    position_of = np.full(8, -1)
+    position_of[first], position_of[second] = 0, 1
+    return energy.layout(position_of)
+
+
+def test_layouts_are_told_apart_by_how_pieces_lie_to_each_other() -> None:
+    energy = two_pieces()
+    layouts = [laid(energy, 0, 4), laid(energy, 1, 6), laid(energy, 0, 5)]
+    likely = _by_turns(layouts, np.full((2, 4), 0.25))
+    assert [(key, layout.energy) for key, layout in likely.items()] == [((0, 1), 1), ((0, 0), 3)]
+
+
+def test_a_piece_that_is_not_laid_has_its_likeliest_turn() -> None:
+    layout = Layout(np.array([-1, 0, -1, -1, -1, -1, -1, -1]), energy=0.0, grid=Grid(1, 1))
+    turn_prob = np.array([[0.1, 0.9, 0, 0], [0.2, 0.1, 0.1, 0.6]])
+    assert list(_by_turns([layout], turn_prob)) == [(0, 2)]
+
+
+def test_each_piece_is_turned_otherwise_where_it_lies() -> None:
+    energy = two_pieces()
+    turned = list(_one_turned(energy, laid(energy, 0, 4), 8, 4))
+    assert len(turned) == 6
+    found = {tuple(np.flatnonzero(layout.position_of >= 0)): layout.energy for layout in turned}
+    assert found[0, 5] == 1.0
+    assert set(found) == {(1, 4), (2, 4), (3, 4), (0, 5), (0, 6), (0, 7)}

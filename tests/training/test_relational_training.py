@@ -11,7 +11,7 @@ import torch
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.models.checkpoint import save_weights
-from puzzleflow.models.relational import RelationalConfig
+from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.training.banks import MaskBank, PictureBank
 from puzzleflow.training.loop import LoopSettings, Trainer
 from puzzleflow.training.relational import RelationalTraining
@@ -195,6 +195,20 @@ def test_training_starts_from_given_weights(stream: PuzzleStream, tmp_path: Path
     )
     for name, tensor in first.plain.state_dict().items():
         assert torch.equal(tensor, second.plain.state_dict()[name]), name
+
+
+def test_further_layers_begin_by_changing_nothing(stream: PuzzleStream, tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    small = RelationalNet(NETWORK).eval()
+    save_weights(path, small.state_dict(), {"network": NETWORK.to_dict()})
+    deeper = replace(NETWORK, num_layers=NETWORK.num_layers + 2)
+    large = RelationalTraining().started_from(deeper, path).eval()
+    assert len(large.layers) == NETWORK.num_layers + 2
+    batch = stream.batch(0)
+    with torch.no_grad():
+        one, other = (net(batch.pixels(), batch.prior, batch.world)[0] for net in (small, large))
+    assert torch.equal(one.right, other.right)
+    assert torch.equal(one.place, other.place)
 
 
 def test_a_state_of_another_network_is_refused(stream: PuzzleStream, tmp_path: Path) -> None:
