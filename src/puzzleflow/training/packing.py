@@ -158,12 +158,8 @@ def cut_puzzles(
     ]
 
 
-OPEN = (
-    Conditions(missing=1),
-    Conditions(missing=3),
-    Conditions(foreign=2),
-    Conditions(missing=2, foreign=2),
-)  # what the open world is fitted on, in turns
+OPEN = ((0.11, 0.0), (0.33, 0.0), (0.0, 0.22), (0.22, 0.22))
+# shares of pieces that are missing and that are foreign: what the open world is fitted on, in turns
 
 
 def solved(
@@ -210,7 +206,9 @@ def open_examples(network: RelationalNet, puzzles: Sequence[Puzzle], seed: int) 
     """The same puzzles under the conditions of ``OPEN``, each with strangers of the next."""
     examples = []
     for index, puzzle in enumerate(puzzles):
-        conditions = OPEN[(index + index // len(OPEN)) % len(OPEN)]  # with every erosion
+        shares = OPEN[(index + index // len(OPEN)) % len(OPEN)]  # with every erosion
+        missing, foreign = (round(share * puzzle.num_pieces) for share in shares)
+        conditions = Conditions(missing=missing, foreign=foreign)
         stranger = puzzles[(index + 1) % len(puzzles)]
         whole = opened(puzzle, conditions, child_seed(seed, index), [stranger])
         assert whole.truth is not None
