@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -120,13 +121,13 @@ def fit_weights(
 def softened(
     examples: Sequence[Example], weights: EnergyWeights, *, seed: int = 0
 ) -> tuple[EnergyWeights, float]:
-    """``weights`` times the factor under which closed puzzles surprise least, and the factor.
+    """``weights`` times the factor under which these puzzles surprise least, and the factor.
 
     What was fitted to few puzzles is too sure of others; a factor changes no layout.
     """
 
     def surprise(factor: float) -> float:
-        """Mean of -log p(the true piece of a position)."""
+        """Mean of -log p(the true candidate of a position)."""
         told = []
         for index, example in enumerate(examples):
             belief = posterior(
@@ -298,10 +299,12 @@ def pack_relational(
         half = len(puzzles) // 2
         rounds = 25 if is_exact_size(grid) else 14
         fitting = puzzles[:half]
-        for world, examples in (
-            ("closed", closed_examples(network, fitting)),
-            ("open", open_examples(network, fitting, seed=0)),
-        ):
+        worlds = {
+            "closed": partial(closed_examples, network),
+            "open": partial(open_examples, network, seed=0),
+        }
+        for world, examples_of in worlds.items():
+            examples = examples_of(fitting)
             if before := trained.get("energy", {}).get(world, {}).get(str(grid)):
                 weights = EnergyWeights(**before)
             weights = fit_weights(
@@ -311,9 +314,10 @@ def pack_relational(
                 rounds=rounds,
                 report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
             )
+            softer, factor = softened(examples_of(puzzles[half:]), weights)
+            weights = replace(softer, look=weights.look, upright=weights.upright)
+            report(f"{grid}, {world}: times {factor:g}")
             if world == "closed":  # the open world keeps what is found here
-                weights, factor = softened(closed_examples(network, puzzles[half:]), weights)
-                report(f"{grid}: times {factor:g}")
                 layouts = layouts_to_choose(fitting, examples, weights)
                 ways = ways_to_choose(network, fitting, weights)
                 weights = replace(
