@@ -16,7 +16,7 @@ from puzzleflow.search.compiling import below, random_state, uniform
 
 CODE = """
 import sys
-import puzzleflow.search.growth, puzzleflow.search.metropolis
+import puzzleflow.search.growth, puzzleflow.search.mending, puzzleflow.search.metropolis
 import puzzleflow.solvers.tabu, puzzleflow.solvers.genetic, puzzleflow.solvers.refill
 from puzzleflow.search.compiling import random_state, uniform
 print(puzzleflow.__file__)

@@ -94,11 +94,14 @@ def _best_two(cost, used, told, y, x, at_position, rows, cols, expected):
 
 
 @inner
-def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows, cols, piece_at):
+def _grow(
+    canvas, cost, placed, num_placed, fixed, noise, warmth, rng, relative, rows, cols, piece_at
+):
     """Fill the grid around the candidates on ``canvas``; the layout goes to ``piece_at`` (P,).
 
     canvas   (3 rows * 3 cols,) candidates, -1 where empty; the kernel is written
              into the middle third, and the canvas is emptied before return
+    cost     (9 rows * cols, N) room; made once, as so much memory takes time to get
     placed   room for P canvas cells; the first ``num_placed`` hold the kernel
     fixed    whether the middle third *is* the frame, or the kernel may float
     """
@@ -107,7 +110,6 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
     used = np.zeros(num, np.bool_)
     is_front = np.zeros(canvas.size, np.bool_)
     front = np.empty(canvas.size, np.int64)
-    cost = np.empty((canvas.size, num))
     score = np.zeros((2 * rows + 1, 2 * cols + 1))
     offsets = np.zeros((_NUM_OFFSETS, 2), np.int64)
     weights = np.zeros(_NUM_OFFSETS)
@@ -144,7 +146,7 @@ def _grow(canvas, placed, num_placed, fixed, noise, warmth, rng, relative, rows,
                 best[there, 0] = -1
                 for other in range(num):
                     cost[there, other] += steps[direction, piece, other]
-            if has_unary:
+            if has_unary and not fixed:  # there is but one place otherwise
                 for oy in range(max(0, y - rows + 1), min(y, 2 * rows) + 1):
                     for ox in range(max(0, x - cols + 1), min(x, 2 * cols) + 1):
                         score[oy, ox] += at_position[(y - oy) * cols + x - ox, piece]
@@ -224,6 +226,7 @@ def _grow_all(
     settled  (P,) the candidate each position must hold, -1 where it is open
     """
     canvas = np.full(9 * rows * cols, -1, np.int64)
+    cost = np.empty((canvas.size, relative[1].shape[1]))
     placed = np.empty(rows * cols, np.int64)
     for i in range(len(seeds)):
         if stop[0]:
@@ -234,7 +237,10 @@ def _grow_all(
             placed[0] = (rows + rows // 2) * 3 * cols + cols + cols // 2
             canvas[placed[0]] = seeds[i]
             count = 1
-        _grow(canvas, placed, count, fixed, noise, warmth, rng, relative, rows, cols, layouts[i])
+        _grow(
+            canvas, cost, placed, count, fixed, noise, warmth, rng, relative, rows, cols,
+            layouts[i],
+        )  # fmt: skip
         energies[i] = _cost_of(layouts[i], costs, rows, cols)
 
 
@@ -287,6 +293,7 @@ def _regrow_all(
     """
     num = rows * cols
     canvas = np.full(9 * num, -1, np.int64)
+    cost = np.empty((canvas.size, relative[1].shape[1]))
     placed, grown = np.empty(num, np.int64), np.empty(num, np.int64)
     current, current_energies = layouts.copy(), energies.copy()
     fixed = False
@@ -302,7 +309,10 @@ def _regrow_all(
         size = min(1 + int(num * share), num - 1)
         count = _choose_kernel(current[i], size, canvas, placed, settled, rng, relative, rows, cols)
         keep_place = fixed or uniform(rng) < 0.5
-        _grow(canvas, placed, count, keep_place, noise, warmth, rng, relative, rows, cols, grown)
+        _grow(
+            canvas, cost, placed, count, keep_place, noise, warmth, rng, relative, rows, cols,
+            grown,
+        )  # fmt: skip
         energy = _cost_of(grown, costs, rows, cols)
         slack = -np.log(1.0 - uniform(rng)) * warmth * (1.0 - turn / num_turns)
         if energy <= current_energies[i] + slack:

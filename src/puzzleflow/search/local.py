@@ -1,4 +1,4 @@
-"""Grids too large for exact search: grow, regrow, anneal; and sample for marginals."""
+"""Grids too large for exact search: grow, regrow, anneal or mend; and sample for marginals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ NUM_KEPT = 6  # layouts that are improved side by side
 LARGE = 100  # cells; beyond, fewer layouts are grown and the best are improved again and again
 LARGE_STARTS = 40
 KEPT_AGAIN = (NUM_KEPT, 2, 2, 2)  # layouts of a large grid in every round, which takes
-TURNS = 8e5  # of regrowing, divided by the cells, and is the last if it
+TURNS = 8e5  # of regrowing, divided by the cells,
+MENDING = 20  # times as many of mending, which is so much quicker, and is the last if it
 GAINED = 0.1  # times the warmth does not gain
 NOISE = 0.25  # of the order in which pieces are laid
 NOISE_AROUND_PINS = 1.0  # where all growth starts from the same settled pieces
@@ -45,8 +46,8 @@ def search(
     """The best ``num_layouts`` distinct layouts found, best first.
 
     Layouts are grown from every piece and laid by beam search; the best of
-    them are regrown in parts and annealed. The work depends on the number of
-    pieces and ``effort`` alone, never on the clock.
+    them are regrown in parts and annealed, or mended if they are large. The work
+    depends on the number of pieces and ``effort`` alone, never on the clock.
     """
     _check_feasible(energy)
     tables = Tables.of(energy)
@@ -83,6 +84,7 @@ def _check_feasible(energy: Energy) -> None:
 def _improved(energy: Energy, tables: Tables, seed: int, effort: float) -> IntArray:
     """(R, P) good layouts."""
     from puzzleflow.search.growth import grow, regrow
+    from puzzleflow.search.mending import mend
     from puzzleflow.search.metropolis import anneal
 
     num, noise = tables.num_cells, 0.0
@@ -110,13 +112,22 @@ def _improved(energy: Energy, tables: Tables, seed: int, effort: float) -> IntAr
             noise=NOISE,
             seed=child_seed(seed, "regrow", *([again] if again else [])),
         )
-        if len(tables.free) > 1:
+        if is_large:
+            mended, _ = mend(
+                tables,
+                layouts,
+                num_turns=MENDING * turns,
+                noise=NOISE,
+                seed=child_seed(seed, "mend", again),
+            )
+            layouts = np.concatenate([layouts, mended])
+        elif len(tables.free) > 1:
             cooled, _ = anneal(
                 tables,
                 layouts,
                 temperatures=tables.warmth * np.geomspace(1.5, 0.3, 20),
                 num_proposals=int(effort * 40 * num),
-                seed=child_seed(seed, "anneal", *([again] if again else [])),
+                seed=child_seed(seed, "anneal"),
             )
             layouts = np.concatenate([layouts, cooled])
         layouts = _sorted(tables, layouts)
