@@ -54,22 +54,28 @@ def pack(
     grids: Annotated[str, typer.Option(help="GRID=PUZZLES, comma-separated.")] = "3x3=300,5x5=100",
     seed: Annotated[int, typer.Option(help="Seed of the validation puzzles.")] = 0,
 ) -> None:
-    """Turn a relational run into weights: average, fit the energy, evaluate on held-out puzzles."""
+    """Turn a relational run into weights: average, fit the energy, evaluate on held-out puzzles.
+
+    The fit of a run starts from the energy of the bundled weights.
+    """
     from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
+    from puzzleflow.models.checkpoint import bundled_weights, load_weights
     from puzzleflow.training.banks import split_pictures
     from puzzleflow.training.packing import cut_puzzles, pack_relational, trained_network
+    from puzzleflow.training.relational import RelationalTraining
 
     counts = {Grid.parse(text): int(num) for text, num in shares(grids.split(",")).items()}
     pictures = split_pictures(data, "val")
     if not pictures:
         raise InputError(f"{data}: no pictures of split 'val' to cut puzzles from")
     network, trained = trained_network(run)  # before puzzles are cut, which takes long
+    known = load_weights(bundled_weights(RelationalTraining.bundled))[1]["energy"]
     validation = {
         grid: cut_puzzles(pictures, grid, erosion or ["gap", "vae", "vae:shrink=4"], seed, num)
         for grid, num in counts.items()
     }
-    described = pack_relational(network, trained, validation, out, typer.echo)
+    described = pack_relational(network, {"energy": known} | trained, validation, out, typer.echo)
     typer.echo(f"{out}: {described['validation']}")
 
 
