@@ -39,4 +39,4 @@ measure turned-5x5 --images "$held_out" --limit "$((${SOME:-150} * 2 / 3))" --pr
 measure hidden-3x4 "${some[@]}" --grid 3x4 --hide-grid
 measure hidden-missing "${some[@]}" --preset gap-3 --hide-grid --missing 0.111
 measure all-4x5 --images "$held_out" --limit 40 --grid 4x5 --missing 0.1 --foreign 0.1 --turned --hide-grid
-python "$(dirname "$0")/calibration_error.py" "$out"
+python "$(dirname "$0")/conditions_table.py" "$out"

@@ -1,13 +1,14 @@
-"""Calibration of confidence in the reports of runs/conditions.sh, condition by condition.
+"""The reports of runs/conditions.sh as one table, condition by condition.
 
-``python runs/calibration_error.py OUT`` prints, over all pieces of a set, the expected
-calibration error in ten bins and the share of pieces that are wrong though the solver was
-at least 95 % sure. A piece is right in its cell, on the true grid, with its true turn; a foreign
-one is right if it was left aside.
+``python runs/conditions_table.py OUT`` prints PA, AA and SRA with their intervals and, over all
+pieces of a set, the expected calibration error in ten bins and the share of pieces that are
+wrong though the solver was at least 95 % sure. A piece is right in its cell, on the true grid,
+with its true turn; a foreign one is right if it was left aside.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -41,8 +42,26 @@ def answers(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(sure), np.array(right)
 
 
+ALSO = {
+    "perfect_aligned": "PA aligned",
+    "absolute_aligned": "AA aligned",
+    "relations_aligned": "SRA aligned",
+    "foreign_f1": "foreign F1",
+    "foreign_auroc": "foreign AUROC",
+    "grids": "grids found",
+}
+
+
+def shown(line: dict[str, str], metric: str) -> str:
+    """A share of bench.csv in percent with its interval."""
+    value, low, high = (100 * float(line[metric + end]) for end in ("", "_low", "_high"))
+    return f"{value:.1f} [{low:.1f}, {high:.1f}]"
+
+
 def main(folder: Path) -> None:
-    """One line for every report below ``folder``."""
+    """One row for every report below ``folder``."""
+    print("| puzzles | number | PA % | AA % | SRA % | ECE % | wrong and ≥ 95 % sure, % | also |")
+    print("|---|---|---|---|---|---|---|---|")
     for report in sorted((folder / "reports").iterdir()):
         sure, right = answers(folder, report.name)
         bins = np.minimum((sure * BINS).astype(int), BINS - 1)
@@ -51,7 +70,12 @@ def main(folder: Path) -> None:
             for k in np.unique(bins)
         )
         wrong = ((sure >= SURE) & ~right).mean()
-        print(f"{report.name}: ECE {error:.1%}, wrong and at least 95 % sure {wrong:.1%}")
+        with (report / "bench.csv").open() as stream:
+            (line,) = csv.DictReader(stream)
+        also = [f"{told} {shown(line, name)}" for name, told in ALSO.items() if line.get(name)]
+        cells = [report.name, line["puzzles"], *(shown(line, name) for name in ("pa", "aa", "sra"))]
+        cells += [f"{100 * error:.1f}", f"{100 * wrong:.1f}", ", ".join(also) or "—"]
+        print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
