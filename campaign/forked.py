@@ -30,7 +30,7 @@ from puzzleflow.core.errors import PuzzleFlowError
 Given, Answer = TypeVar("Given"), TypeVar("Answer")
 MAX_GROWTH = 1.3 * (1 << 30)  # bytes: the ceiling of readers is 1 GiB
 MAX_CPU_S = 13.0  # the ceiling of readers is 10 s
-GIVEN_UP_S = 240  # of a machine that may be busy: what takes long is judged by its work
+GIVEN_UP_S = 900  # of a machine that may be busy: what takes long is judged by its work
 _MOST_TOLD = 8000
 
 
@@ -182,7 +182,7 @@ class Command:
         if self.wait(0) is None:
             os.kill(self.process, number)
 
-    def finish(self, seconds: float = 240.0) -> int:
+    def finish(self, seconds: float = 900.0) -> int:
         """Wait; what hangs is killed with all of its session and counts as -9."""
         code = self.wait(seconds)
         if code is None:
@@ -195,7 +195,7 @@ class Command:
         """The processes that it started and that are still there, itself included."""
         return in_session(self.process)
 
-    def orphans(self, patience_s: float = 30.0) -> int:
+    def orphans(self, patience_s: float = 120.0) -> int:
         """How many of its processes outlive it; they are ended."""
         until = time.monotonic() + patience_s
         while (left := self.session()) and time.monotonic() < until:

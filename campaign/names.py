@@ -12,6 +12,9 @@ from campaign.forked import begin
 from campaign.outcome import Budget, Outcome
 from puzzleflow.pictures import write_picture
 
+COMMANDS = (
+    "generate", "fracture", "solve", "inspect", "segment", "render", "publish", "jpwleg", "train",
+)  # fmt: skip
 NAMES = (
     b"plain.png", b"with space.png", b"new\nline.png", b"carriage\rreturn.png", b"tab\t.png",
     "line\u2028end.png".encode(), "\u202ertl.png".encode(), "e\u0301.png".encode(),
@@ -19,6 +22,9 @@ NAMES = (
     b"$(id).png", b"<b>&amp;.png", b"%2e%2e.png", b"a,b;c=d.png", b"[x]*?.png", b".hidden.png",
     b"CON.png", b"x" * 240 + b".png", b"\x1b[31mred.png", b"no suffix", b"images.csv.png", b"..png",
 )  # fmt: skip
+
+
+SHORT = 45  # cases of a short campaign: every command with five names
 
 
 def run(budget: Budget, place: Path) -> Outcome:
@@ -34,10 +40,10 @@ def run(budget: Budget, place: Path) -> Outcome:
     names = list(NAMES) if not budget.quick else budget.rng.sample(NAMES, 8)
     for name in names:
         for command, words, folder in _calls(place, name):
-            if budget.spent(outcome.cases, short=25, whole=5 * len(NAMES)):
+            if budget.spent(outcome.cases, short=SHORT, whole=len(COMMANDS) * len(NAMES)):
                 return outcome
             running = begin(tuple(map(str, words)), place / "told.log")
-            code, said = running.finish(120), running.output()
+            code, said = running.finish(), running.output()
             failure = "" if code in (0, 2) else f"ended with {code}: {said[-500:]}"
             if "Traceback" in said or (code == 2 and "error: " not in said):
                 failure = f"exit {code}: {said[-500:]}"
@@ -50,29 +56,38 @@ def run(budget: Budget, place: Path) -> Outcome:
 def _calls(place: Path, name: bytes) -> list[tuple[str, tuple[object, ...], Path]]:
     """Command, its words, and the folder that was made for it."""
     out = ("--out", place / "out")
+    cut = ("--piece-px", "16", "--erosion", "fixed:1", "--workers", "1")
     made = []
-    for number, command in enumerate(("generate", "fracture", "solve", "inspect", "segment")):
+    for number, command in enumerate(COMMANDS):
         folder = place / f"names-{number}"
         folder.mkdir(exist_ok=True)
         file = folder / os.fsdecode(name)
         shutil.copy(place / ("photo.png" if command == "segment" else "picture.png"), file)
-        cut = ("--piece-px", "16", "--erosion", "fixed:1", "--workers", "1")
+        images = ("--images", folder)
         words: tuple[object, ...] = {
-            "generate": ("--images", folder, "--grid", "2x2", *cut, "--splits", "100/0/0", *out),
-            "fracture": (
-                "--images",
-                folder,
-                "--sets",
-                "1",
-                "--side-px",
-                "70",
-                "--workers",
-                "1",
-                *out,
-            ),
+            "generate": (*images, "--grid", "2x2", *cut, "--splits", "100/0/0", *out),
+            "fracture": (*images, "--sets", "1", "--side-px", "70", "--workers", "1", *out),
             "solve": (folder, "--solver", "random", *out),
             "inspect": (file,),
             "segment": (file, *out),
+            "render": (folder, "--out", place / "out" / os.fsdecode(name)),
+            "publish": (folder, place / "out"),
+            "jpwleg": (*images, "--held-out", "--sizes", "0/0/1", "--solvers", "random", *out),
+            "train": (
+                *(
+                    "flow",
+                    "--preset",
+                    "tiny",
+                    "--data",
+                    folder,
+                    "--grids",
+                    "2x2",
+                    "--masks",
+                    "none",
+                ),
+                *("--pieces-per-batch", "4", "--num-validation", "0", "--steps", "1", *out),
+                *("--workers", "0"),
+            ),
         }[command]
         made.append((command, (command, *words), folder))
     return made

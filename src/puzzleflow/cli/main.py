@@ -20,8 +20,8 @@ from puzzleflow.core.errors import PuzzleFlowError
 
 # interrupted commands that go on where they were when they are run again
 GO_ON = frozenset(
-    {"ablate", "bench", "collect", "generate", "jpwleg", "limits", "publish", "reproduce", "solve"}
-    | {"train"}
+    {"ablate", "assemble", "bench", "collect", "fracture", "generate", "jpwleg", "limits"}
+    | {"materialise", "publish", "reproduce", "solve", "train"}
 )
 
 
