@@ -62,7 +62,6 @@ def main() -> int:
     command += " --in-turn" if asked.in_turn else ""
     print(f"{command}   (parts: {', '.join(chosen)})", flush=True)
     place = Path(tempfile.mkdtemp(prefix="puzzleflow-campaign-"))
-    began = time.monotonic()
     try:
         warm_up()
         extent = "short" if asked.short else "timed" if asked.minutes else "whole"
@@ -78,10 +77,9 @@ def main() -> int:
             shutil.copytree(place, asked.keep, ignore=_huge, symlinks=True, dirs_exist_ok=True)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    took = time.monotonic() - began
-    print(table(outcomes, took))
+    print(table(outcomes))
     if asked.write:
-        write(ROOT / "docs" / "reliability.md", outcomes, command, took)
+        write(ROOT / "docs" / "reliability.md", outcomes, command)
     return 1 if failed else 0
 
 
