@@ -72,13 +72,27 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             with temporary.open("rb") as stream:
                 os.fsync(stream.fileno())
                 if not replaceable:
-                    with path.open("wb") as device:
+                    with _open_device(path) as device:
                         shutil.copyfileobj(stream, device)
             if replaceable:
                 temporary.chmod(_NEW_FILE_MODE)
                 temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _open_device(path: Path) -> BinaryIO:
+    """A device or a pipe, opened for writing; a pipe that nobody reads from is not waited for."""
+    waiting = getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | waiting)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads from this pipe") from error
+        raise
+    if waiting:
+        os.set_blocking(handle, True)
+    return os.fdopen(handle, "wb")
 
 
 @contextmanager
