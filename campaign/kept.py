@@ -209,9 +209,12 @@ def workbench_files() -> Iterator[Target]:
         shutil.rmtree(folder / "bench")
 
     def read(folder: Path) -> str:
-        content = (folder / "w.zip").read_bytes() if (folder / "w.zip").is_file() else b""
+        content = b""
+        if (folder / "w.zip").is_file():
+            with (folder / "w.zip").open("rb") as stream:  # no request is longer
+                content = stream.read(limits.max_request_bytes)
         with tempfile.TemporaryDirectory() as new:
-            unpack(content[: limits.max_request_bytes], Workbench(Path(new), limits, "t", "saved"))
+            unpack(content, Workbench(Path(new), limits, "t", "saved"))
         return ""
 
     yield Target("workbench file", build, read)
