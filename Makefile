@@ -67,7 +67,7 @@ notebooks: $(DEVELOP) ## run the notebooks and keep what they show
 bench: $(DEVELOP) ## measure speed and memory
 	$(BIN)/python -m benchmarks
 
-campaign: $(DEVELOP) ## damage, kill, crowd and fill up everything (CAMPAIGN="--minutes 30"; docs/reliability.md)
+campaign: $(DEVELOP) ## damage, kill, crowd and fill up everything (CAMPAIGN="--minutes 5"; docs/reliability.md)
 	$(BIN)/python -m campaign $(CAMPAIGN)
 
 lock: $(DEVELOP) ## write the installed versions to constraints.txt; run the tests before and after

@@ -1,10 +1,11 @@
 """``python -m campaign``: every part, a table of what was found, exit status 1 on failure.
 
-``--minutes`` is the length of the whole; from 30 on at least the promised numbers of cases are
-tried, within half as much time again. ``--short`` tries the same few cases every time, however
-long they take. ``--only`` names parts, ``--seed`` repeats a run (as far as cases do not depend on
-how fast the machine is), ``--write`` puts the table into docs/reliability.md. Parts run in three
-lanes, each a process of its own.
+It is whole, that is as many cases as are promised, however long they take; ``--minutes`` shortens
+it, and ``--short`` tries the same few cases every time. ``--only`` names parts, ``--seed`` repeats
+a run (as far as cases do not depend on how fast the machine is), ``--write`` puts the table into
+docs/reliability.md. Parts run in three lanes, each a process of its own, or ``--in-turn`` in one
+where others need the machine. With ``--out`` the outcome of every part is kept, and run again the
+campaign goes on with the parts that are missing there.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ from campaign.outcome import Budget, Outcome
 Parts = dict[str, tuple[float, Callable[[Budget, Path], Outcome]]]  # share of the time, the work
 ROOT = Path(__file__).parents[1]
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-WHOLE_MINUTES = 30  # below: what takes long regardless is left out
-SHORT_MINUTES, SHORT_SEED = 2, 1
+SHORT_SEED = 1
 
 
 def main() -> int:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m campaign", description=__doc__)
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--minutes", type=float, default=float(WHOLE_MINUTES))
+    length.add_argument("--minutes", type=float, help="fewer cases, as many as fit in")
     length.add_argument("--short", action="store_true", help="the same few cases every time")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--only", default="", help="parts, comma-separated")
+    parser.add_argument("--in-turn", action="store_true", help="one part after the other")
+    parser.add_argument("--out", type=Path, help="folder of outcomes to go on from")
     parser.add_argument("--keep", type=Path, help="folder for files that failed")
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     asked = parser.parse_args()
@@ -54,32 +56,40 @@ def main() -> int:
     seed = asked.seed
     if seed is None:
         seed = SHORT_SEED if asked.short else random.SystemRandom().randrange(1 << 24)
-    command = "python -m campaign " + ("--short" if asked.short else f"--minutes {asked.minutes:g}")
+    command = "python -m campaign" + (" --short" if asked.short else "")
+    command += f" --minutes {asked.minutes:g}" if asked.minutes else ""
     command += f" --seed {seed}" + (f" --only {asked.only}" if asked.only else "")
+    command += " --in-turn" if asked.in_turn else ""
     print(f"{command}   (parts: {', '.join(chosen)})", flush=True)
     place = Path(tempfile.mkdtemp(prefix="puzzleflow-campaign-"))
-    began = time.monotonic()
     try:
         warm_up()
-        minutes = SHORT_MINUTES if asked.short else asked.minutes
-        extent = "short" if asked.short else "timed" if minutes < WHOLE_MINUTES else "whole"
+        extent = "short" if asked.short else "timed" if asked.minutes else "whole"
         lanes = [{name: lane[name] for name in lane if name in chosen} for lane in _lanes()]
-        run = partial(_run, minutes=minutes, seed=seed, extent=extent, place=place)
+        if asked.in_turn:
+            lanes = [{name: part for lane in lanes for name, part in lane.items()}]
+        run = partial(
+            _run, minutes=asked.minutes or 0, seed=seed, extent=extent, place=place, kept=asked.out
+        )
         outcomes = [outcome for lane in side_by_side(run, lanes) for outcome in lane]
         failed = sum(len(outcome.failures) for outcome in outcomes)
         if failed and asked.keep:
             shutil.copytree(place, asked.keep, ignore=_huge, symlinks=True, dirs_exist_ok=True)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    took = time.monotonic() - began
-    print(table(outcomes, took))
+    print(table(outcomes))
     if asked.write:
-        write(ROOT / "docs" / "reliability.md", outcomes, command, took)
+        write(ROOT / "docs" / "reliability.md", outcomes, command)
     return 1 if failed else 0
 
 
 def _run(
-    parts: Parts, minutes: float, seed: int, extent: Literal["short", "timed", "whole"], place: Path
+    parts: Parts,
+    minutes: float,
+    seed: int,
+    extent: Literal["short", "timed", "whole"],
+    place: Path,
+    kept: Path | None,
 ) -> list[Outcome]:
     """The parts of one lane in turn."""
     outcomes = []
@@ -91,12 +101,18 @@ def _run(
         seconds = max(left * share / waiting, fair / 2)
         budget = Budget(seconds, random.Random(f"{seed}/{name}"), extent)
         waiting -= share
+        known = kept / f"{name}.json" if kept else None
+        if known and known.exists():
+            outcomes.append(Outcome.read(known))
+            continue
         try:
             outcome = run(budget, place / name)
         except Exception:  # the other parts still have something to say
             outcome = Outcome(name, failures=[traceback.format_exc()[-3000:]])
         outcome.seconds = time.monotonic() - budget.began
         outcomes.append(outcome)
+        if known:
+            outcome.write(known)
         told = [
             f"{outcome.part}: {outcome.cases} cases, {len(outcome.failures)} failures, "
             f"{outcome.seconds:.0f} s; {outcome.summary()}",

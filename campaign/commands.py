@@ -23,7 +23,8 @@ from puzzleflow.training.banks import picture_split
 from puzzleflow.training.state import has_state
 
 Essence = dict[str, bytes]
-LONGEST_S = 240.0
+LONGEST_S = 900.0  # what takes longer hangs, however busy the machine
+_WEIGHTS = re.compile(r"weights=.*_(?=[^_]+_flow\.)")  # they lie in a folder of the run's own
 _FAR = re.compile(rb'[\w./-]*/(pictures|recipe)\b|[\d,]+( bytes in all)|("recipe_bytes": )\d+')
 
 
@@ -59,17 +60,38 @@ def layouts(out: Path) -> Essence:
     for path in sorted(out.rglob("journal/*.jsonl")):
         lines = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
         told = sorted((line["index"], line["position_of"]) for line in lines)
-        found[path.relative_to(out).as_posix()] = repr(told).encode()
+        name = _WEIGHTS.sub("", path.relative_to(out).as_posix())
+        found[name] = repr(told).encode()
     return found
+
+
+def puzzles(out: Path) -> Essence:
+    """Files of puzzles."""
+    return {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for pattern in ("*.h5", "*.npy")
+        for path in out.rglob(pattern)
+        if "cache" not in path.parts
+    }
+
+
+def joined(*essences: Callable[[Path], Essence]) -> Callable[[Path], Essence]:
+    """All of these."""
+
+    def essence(out: Path) -> Essence:
+        return {name: content for one in essences for name, content in one(out).items()}
+
+    return essence
 
 
 @dataclass(frozen=True)
 class LongCommand:
-    """``words`` without ``--out``; ``resuming`` are further ones where a run has begun."""
+    """``words`` without where it writes; ``resuming`` are further ones where a run has begun."""
 
     name: str
     words: tuple[str, ...]
     essence: Callable[[Path], Essence] = everything
+    out: tuple[str, ...] = ("--out",)  # before the folder
     resuming: tuple[str, ...] = ()
     in_quick: bool = True
 
@@ -79,7 +101,7 @@ class LongCommand:
 
     def call(self, out: Path) -> tuple[str, ...]:
         """All words."""
-        return (*self.words, "--out", str(out), *(self.resuming if has_state(out) else ()))
+        return (*self.words, *self.out, str(out), *(self.resuming if has_state(out) else ()))
 
 
 @cache
@@ -175,6 +197,41 @@ def long_commands(place: Path) -> list[LongCommand]:
         LongCommand(
             "assemble",
             ("assemble", str(place / "fragments"), "--workers", "1", "--no-pictures"),
+            in_quick=False,
+        ),
+        LongCommand("publish", ("publish", str(place / "gap")), out=()),
+        LongCommand(
+            "jpwleg",
+            (
+                *("jpwleg", *pictures, "--held-out", "--sizes", "0/0/3"),
+                *("--solvers", "random,greedy"),
+            ),
+            essence=joined(puzzles, layouts),
+        ),
+        LongCommand(
+            "ablate",
+            (
+                *("ablate", *training[:6], "--preset", "tiny", "--pieces-per-batch", "8"),
+                *("--steps", "2", "--puzzles", "2", "--split", "val", "--vit", "none"),
+                *("--variants", "direct,rgb", "--workers", "0"),
+            ),
+            essence=joined(
+                weights("full/flow.safetensors"),
+                weights("direct/flow.safetensors"),
+                puzzles,
+                layouts,
+            ),
+            in_quick=False,
+        ),
+        LongCommand(
+            "reproduce",
+            ("reproduce", "--scale", "tiny", *pictures, "--workers", "1"),
+            essence=joined(
+                weights("train-gap-3/flow.safetensors"),
+                weights("train-gap-5/flow.safetensors"),
+                puzzles,
+                layouts,
+            ),
             in_quick=False,
         ),
     ]

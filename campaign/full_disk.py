@@ -14,7 +14,9 @@ from campaign.commands import LONGEST_S, prepared
 from campaign.forked import Command, begin
 from campaign.interrupted import Known, compared, disturbed
 from campaign.outcome import Budget, Outcome
+from puzzleflow.core.grid import Grid
 from puzzleflow.pictures import write_picture
+from puzzleflow.storage.predictions import write_predictions
 
 SIZE = 8 << 20
 
@@ -66,6 +68,8 @@ def _writers(place: Path) -> list[tuple[str, tuple[str, ...]]]:
         0, 128, (40, 40, 3)
     )
     write_picture(place / "photo.png", photo)
+    rows = np.tile(np.arange(9), (3, 1))
+    write_predictions(place / "p.npz", rows, targets=rows, grid=Grid(3, 3))
     small = ("--grid", "2x2", "--erosion", "fixed:4", "--piece-px", "32")
     return [
         ("demo", ("demo", *small, "--out", "{}/demo")),
@@ -73,6 +77,15 @@ def _writers(place: Path) -> list[tuple[str, tuple[str, ...]]]:
         ("segment", ("segment", str(place / "photo.png"), "--out", "{}/found")),
         ("convert", ("convert", str(place / "official.pt"), "--out", "{}/w.safetensors")),
         ("shapes sample", ("shapes", "sample", "-n", "4", "--workers", "1", "--out", "{}/shapes")),
+        (
+            "shapes validate",
+            (
+                *("shapes", "validate", "--real", str(shared / "masks.npz"), "--part", "all"),
+                *("-n", "10", "--workers", "1", "--out", "{}/validated"),
+            ),
+        ),
+        ("export", ("export", "--out", "{}/graphs")),
+        ("evaluate", ("evaluate", "--predictions", str(place / "p.npz"), "--json", "{}/e.json")),
     ]
 
 

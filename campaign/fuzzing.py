@@ -16,7 +16,7 @@ from pathlib import Path
 from damaging import damage_file
 
 from campaign import kept, targets
-from campaign.forked import Ended, call
+from campaign.forked import Ended, call, join_pages
 from campaign.outcome import Budget, Outcome
 from campaign.targets import Target
 
@@ -47,6 +47,7 @@ def run(name: str, budget: Budget, place: Path) -> Outcome:
         ready = [target for make in makers for target in _built(make(), place, outcome)]
     gc.collect()
     gc.freeze()
+    join_pages()
     seed = budget.rng.randrange(1 << 30)
     for number in count():
         for target, expected in budget.rng.sample(ready, len(ready)):

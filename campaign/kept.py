@@ -150,6 +150,30 @@ def journals() -> Iterator[Target]:
         run("fracture", "--images", broken(folder), "--out", folder, *sizes)
         return ""
 
+    def generate(folder: Path) -> str:
+        cut = ("--grid", "2x2", "--piece-px", 16, "--erosion", "none", "--workers", 1)
+        run("generate", "--images", broken(folder), "--out", folder, *cut)
+        return ""
+
+    def jpwleg(folder: Path) -> str:
+        few = ("--held-out", "--sizes", "0/0/1", "--solvers", "random")
+        run("jpwleg", "--images", broken(folder), "--out", folder, *few)
+        return ""
+
+    def limits(folder: Path) -> str:
+        few = ("--solvers", "random", "--sections", "gap", "--puzzles", 1, "--base-grids", "2x2")
+        cut = ("--erosion", "fixed:1", "--piece-px", 16)
+        run("limits", "--images", broken(folder), "--out", folder, *few, *cut)
+        return ""
+
+    def ablate(folder: Path) -> str:
+        place = folder.parent / "ablation data"
+        for split in ("train", "test") if not place.exists() else ():
+            write_gap_split(place / split, [small_puzzle(i, px=8) for i in range(2)], 2, GRID, 8)
+        tiny = ("--preset", "tiny", "--steps", 1, "--batch", 1, "--puzzles", 1, "--vit", "none")
+        run("ablate", "--data", place, "--out", folder, *tiny, "--variants", "rgb", "--workers", 0)
+        return ""
+
     def collected(folder: Path) -> Journal[Entry]:
         return Journal(folder / "journal.jsonl", "collect", {"seed": 1}, Entry)
 
@@ -161,6 +185,10 @@ def journals() -> Iterator[Target]:
     yield Target("solutions that go on", solve, solve)
     yield Target("benchmark that goes on", bench, bench)
     yield Target("fracture that goes on", fracture, fracture)
+    yield Target("generate that goes on", generate, generate)
+    yield Target("sets like JPwLEG that go on", jpwleg, jpwleg)
+    yield Target("limits that go on", limits, limits)
+    yield Target("ablation that goes on", ablate, ablate)
     yield Target("collection journal", collect, lambda f: digest(collected(f).read()))
 
 
@@ -181,9 +209,12 @@ def workbench_files() -> Iterator[Target]:
         shutil.rmtree(folder / "bench")
 
     def read(folder: Path) -> str:
-        content = (folder / "w.zip").read_bytes() if (folder / "w.zip").is_file() else b""
+        content = b""
+        if (folder / "w.zip").is_file():
+            with (folder / "w.zip").open("rb") as stream:  # no request is longer
+                content = stream.read(limits.max_request_bytes)
         with tempfile.TemporaryDirectory() as new:
-            unpack(content[: limits.max_request_bytes], Workbench(Path(new), limits, "t", "saved"))
+            unpack(content, Workbench(Path(new), limits, "t", "saved"))
         return ""
 
     yield Target("workbench file", build, read)

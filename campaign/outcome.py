@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 FEWEST = 3  # cases of every part, however little time there is
@@ -38,14 +40,25 @@ class Outcome:
         told = [f"{count} {kind}" for kind, count in sorted(self.told.items())]
         return "; ".join([*told, *self.notes])
 
+    def write(self, path: Path) -> None:
+        """Keep it as JSON."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(vars(self), indent=1))
+
+    @classmethod
+    def read(cls, path: Path) -> Outcome:
+        """What :meth:`write` kept."""
+        found = json.loads(path.read_text())
+        return cls(**found | {"told": Counter(found["told"])})
+
 
 @dataclass
 class Budget:
     """How much a part may do, and the random numbers that it draws from.
 
-    extent  "short": the same few cases every time, however long they take;
-            "timed": as many as the time allows, without what takes long regardless;
-            "whole": as many, and at least what is promised, within half as much time again
+    extent  "short", "whole": the same cases every time, however long they take, few or all
+            that are promised;
+            "timed": as many as the time allows, without what takes long regardless
     """
 
     seconds: float
@@ -63,11 +76,7 @@ class Budget:
         return self.extent != "whole"
 
     def spent(self, done: int, *, short: int, whole: int) -> bool:
-        """Whether ``done`` cases are enough: of a short campaign, and of a whole one at least."""
-        if self.extent == "short":
-            return done >= short
-        if self.left > 0:
-            return False
+        """Whether ``done`` cases are enough of a short campaign, of a whole one, of the time."""
         if self.extent == "timed":
-            return done >= min(short, FEWEST)
-        return done >= whole or self.left < -self.seconds / 2
+            return self.left <= 0 and done >= min(short, FEWEST)
+        return done >= (short if self.extent == "short" else whole)

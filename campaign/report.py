@@ -13,28 +13,29 @@ from campaign.outcome import Outcome
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
 
 
-def table(outcomes: Sequence[Outcome], seconds: float) -> str:
-    """Markdown: one row a part; ``seconds`` of the whole, as parts run side by side."""
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Markdown: one row a part; seconds of parts that ran side by side are added up, too."""
     rows = ["| part | cases | failures | seconds | of these |", "|---|---:|---:|---:|---|"]
     for one in outcomes:
         cells = (one.part, f"{one.cases:,}", len(one.failures), f"{one.seconds:.0f}", one.summary())
         rows.append("| " + " | ".join(map(str, cells)) + " |")
-    cases, failures = (
+    cases, failures, seconds = (
         sum(one.cases for one in outcomes),
         sum(len(one.failures) for one in outcomes),
+        sum(one.seconds for one in outcomes),
     )
     rows.append(f"| **all** | **{cases:,}** | **{failures}** | **{seconds:.0f}** | |")
     return "\n".join(rows)
 
 
-def write(path: Path, outcomes: Sequence[Outcome], command: str, seconds: float) -> None:
+def write(path: Path, outcomes: Sequence[Outcome], command: str) -> None:
     """Put the table between the marks of the page."""
     failures = [f"- {failure.splitlines()[0]}" for one in outcomes for failure in one.failures]
     text = "\n\n".join(
         [
             f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, "
             f"{platform.system()}: `{command}`",
-            table(outcomes, seconds),
+            table(outcomes),
             *(["Failures:\n\n" + "\n".join(failures)] if failures else []),
         ]
     )

@@ -24,7 +24,7 @@ from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import Pose
 from puzzleflow.files import read_json, read_table
 from puzzleflow.formats.audit import inspect_path
-from puzzleflow.formats.open import open_source
+from puzzleflow.formats.open import open_fragments
 from puzzleflow.masks import read_masks, write_masks
 from puzzleflow.pictures import FORMATS as PICTURE_FORMATS
 from puzzleflow.pictures import read_picture
@@ -113,9 +113,8 @@ def answers() -> Iterator[Target]:
 
 
 def _fragments(folder: Path) -> FragmentSet:
-    with open_source(folder) as source:
-        fragments: FragmentSet = source.fragments(0)  # type: ignore[attr-defined]
-        return fragments
+    with open_fragments(folder) as source:
+        return source.fragments(0)
 
 
 def pictures_and_masks() -> Iterator[Target]:

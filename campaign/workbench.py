@@ -33,10 +33,11 @@ from campaign.outcome import Budget, Outcome
 CLIENTS = 20
 DESCRIPTORS = 1024
 SLOW = 300  # half-open connections
-CROWD_S = 600.0  # of a whole campaign
+WHOLE_S = (600.0, 60.0, 20.0)  # of a whole campaign: crowd, opening and closing, slow clients
+LARGE_MIB = 2048  # more than the server had, while twenty send large pictures
 JUDGED_S = 240.0  # memory is judged of runs that are at least so long
 FLAT = 1.10
-HUNG_S = 600.0  # clients that take so much longer are given up
+HUNG_S = 1800.0  # a server that does not start, clients that take so much longer are given up
 SHORT = 4  # rounds of every client in a short campaign
 
 
@@ -61,16 +62,19 @@ def run(budget: Budget, place: Path) -> Outcome:
     outcome = Outcome("workbench under 20 clients")
     place.mkdir(parents=True)
     rounds = SHORT if budget.extent == "short" else None
-    crowd_s = budget.seconds * 0.6 if budget.quick else CROWD_S
+    crowd_s, race_s, slow_s = (
+        (max(3.0, budget.seconds * share) for share in (0.6, 0.1, 0.1)) if budget.quick else WHOLE_S
+    )
     with _served(place) as (server, address):
         for name, work, seconds in (
             ("crowd", _crowd, crowd_s),
-            ("open and close", _race, min(60.0, budget.seconds * 0.1)),
+            ("open and close", _race, race_s),
             ("48 workbenches of 100 pieces", _many_pieces, 0 if budget.quick else 1),
-            ("slow clients", _slow, min(20.0, budget.seconds * 0.1)),
+            ("slow clients", _slow, slow_s),
+            ("20 pictures of 48 megapixels", _large, 0 if budget.quick else 1),
         ):
             if seconds:
-                _phase(outcome, name, work, server, address, Shift(max(3.0, seconds), rounds))
+                _phase(outcome, name, work, server, address, Shift(seconds, rounds))
         stderr = len(server.output())
         if stderr > 1 << 20:
             outcome.case("what the server prints", f"{stderr:,} bytes")
@@ -88,7 +92,7 @@ def _served(place: Path) -> Iterator[tuple[Command, str]]:
         ("serve", "--port", "0", "--no-browser", "--keep-nothing"), place / "server.log", before=few
     )
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + HUNG_S
         while not (found := re.search(r"http://\S+", server.output())):
             if time.monotonic() > until or server.wait(0) is not None:
                 raise RuntimeError(f"the workbench did not start: {server.output()[-2000:]}")
@@ -132,8 +136,13 @@ def _phase(
     took = memory[-1][0]
     if name == "crowd":
         outcome.notes.append(_told(memory))
-        if took >= JUDGED_S and (grown := _growth(memory)) > FLAT:
-            bad[f"memory grew to {grown:.2f} of what it was"] = 1
+        if took >= JUDGED_S and (rise := _growth(memory)) > FLAT:
+            bad[f"memory grew to {rise:.2f} of what it was"] = 1
+    grown = max(m for _, m in memory) - memory[0][1]
+    if work is _large:
+        outcome.notes.append(f"at most {grown:.0f} MiB more with 20 pictures of 48 megapixels")
+        if grown > LARGE_MIB:
+            bad[f"took {grown:.0f} MiB more"] = 1
     for kind, number in bad.items():
         outcome.failures.append(f"{name}: {number} × {kind}")
     outcome.cases += sum(counts.values())
@@ -181,10 +190,10 @@ def _threads(work: Callable[[int], None], count: int = CLIENTS) -> None:
 class _Client:
     """One client, which counts the answers that it gets."""
 
-    def __init__(self, address: str, counts: Counter[str]) -> None:
+    def __init__(self, address: str, counts: Counter[str], timeout_s: float = 300) -> None:
         import httpx2
 
-        self.http = httpx2.Client(base_url=address, timeout=300)
+        self.http = httpx2.Client(base_url=address, timeout=timeout_s)
         self.counts = counts
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
@@ -286,6 +295,22 @@ def _slow(address: str, shift: Shift, counts: Counter[str]) -> None:
         time.sleep(0.2)
     for line in half:
         line.close()
+
+
+def _large(address: str, shift: Shift, counts: Counter[str]) -> None:
+    """Everybody sends a small file that is a picture of 48 megapixels."""
+    photo = np.full((6000, 8000, 3), 245, np.uint8)
+    photo[500:2500, 500:2500] = photo[3500:5500, 3500:5500] = (90, 60, 40)
+    stream = io.BytesIO()
+    Image.fromarray(photo).save(stream, "PNG")
+
+    def person(number: int) -> None:
+        client, how = _Client(address, counts, timeout_s=1800), ("photo", "cut")[number % 2]
+        params = {"rows": 3, "cols": 3} if how == "cut" else {}
+        files = {"file": ("a.png", stream.getvalue())}
+        client.ask("POST", f"api/workbenches/{how}", files=files, params=params)
+
+    _threads(person)
 
 
 def _made_up(outcome: Outcome) -> None:

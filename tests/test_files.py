@@ -142,6 +142,18 @@ def test_a_device_is_written_to_not_replaced():
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
+def test_a_pipe_is_written_to_if_somebody_reads_from_it(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OutputError, match=r"pipe: nobody reads from this pipe"):
+        write_text(pipe, "waits for ever")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "read")
+    assert os.read(reader, 9) == b"read"
+    os.close(reader)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
 def test_rights_are_those_of_a_new_file(tmp_path):
     (tmp_path / "plain").touch()
     write_bytes(tmp_path / "atomic", b"")

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import reusable_executor
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.rng import child_rng
@@ -144,6 +146,33 @@ def test_a_worker_that_has_grown_is_kept_and_nothing_hangs(tmp_path: Path) -> No
     done = subprocess.run(words, capture_output=True, text=True, timeout=100)
     assert (done.stderr, done.returncode) == ("", 0)
     assert int(done.stdout) <= 2
+
+
+def test_interrupted_while_items_wait_no_thread_breaks(monkeypatch) -> None:
+    """Ctrl-C comes when an item is queued and the thread that hands it out not yet woken."""
+    broken: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", broken.append)
+
+    def items():
+        yield 60
+        executor = reusable_executor._executor
+        while not executor._running_work_items:  # the first one is handed out
+            time.sleep(0.05)
+        time.sleep(0.2)  # and the thread waits again
+        wakeup = executor._executor_manager_thread_wakeup
+        waking = wakeup.wakeup
+
+        def interrupted() -> None:
+            monkeypatch.setattr(wakeup, "wakeup", waking)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(wakeup, "wakeup", interrupted)
+        yield 60
+
+    with pytest.raises(KeyboardInterrupt):
+        list(bounded_map(time.sleep, items(), num_workers=2))
+    assert broken == []
+    assert list(bounded_map(abs, [-1, -2], num_workers=2)) == [1, 2]
 
 
 def test_workers_are_where_their_parent_is(tmp_path: Path, monkeypatch) -> None:

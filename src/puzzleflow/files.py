@@ -30,6 +30,7 @@ def _umask() -> int:
 
 
 _STARTED_S = time.time()
+_LIST_BYTES, _DICT_BYTES = 96, 256  # of a small one in memory, with its place in the one around
 _NEW_FILE_MODE = 0o666 & ~_umask()  # asked once: setting the umask is not thread-safe
 
 
@@ -72,13 +73,27 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             with temporary.open("rb") as stream:
                 os.fsync(stream.fileno())
                 if not replaceable:
-                    with path.open("wb") as device:
+                    with _open_device(path) as device:
                         shutil.copyfileobj(stream, device)
             if replaceable:
                 temporary.chmod(_NEW_FILE_MODE)
                 temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _open_device(path: Path) -> BinaryIO:
+    """A device or a pipe, opened for writing; a pipe that nobody reads from is not waited for."""
+    waiting = getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | waiting)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads from this pipe") from error
+        raise
+    if waiting:
+        os.set_blocking(handle, True)
+    return os.fdopen(handle, "wb")
 
 
 @contextmanager
@@ -233,7 +248,10 @@ def format_table(rows: Iterable[Iterable[object]]) -> str:
 def read_json(path: str | Path) -> Any:
     """Parsed JSON, or an error that names the file."""
     try:
-        return json.loads(read_regular(path, times=8).decode("utf-8-sig"))
+        content = read_regular(path, times=8)
+        inner = _LIST_BYTES * content.count(b"[") + _DICT_BYTES * content.count(b"{")
+        check_bytes(8 * len(content) + inner, f"{path}: its content")
+        return json.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:  # JSONDecodeError, UnicodeDecodeError

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import signal
 import threading
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,6 +80,9 @@ def bounded_map(
         while pending:
             yield pending.popleft().result()
     except KeyboardInterrupt:
+        with suppress(queue.Empty):  # else loky's thread hands out items that it has just dropped
+            while True:
+                executor._work_ids.get_nowait()
         executor.shutdown(wait=True, kill_workers=True)
         raise
     finally:

@@ -23,6 +23,7 @@ Image.MAX_IMAGE_PIXELS = MAX_PIXELS  # the library's own limit is lower
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}  # a pixel; else 4
 _DECODER_BYTES = 6  # a pixel, which a progressive JPEG takes while it is decoded
+_STEP_BYTES = 2048  # of a progressive JPEG between two looks at the clock: many scans fit into few
 _STRIP_ROWS = 256
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF")  # whatever the suffix says
 
@@ -59,8 +60,10 @@ def read_picture(
                         f"{name}{image.width}x{image.height} pixels, "
                         f"more than the {max_pixels:,} allowed"
                     )
-                decoding = _DECODER_BYTES if "progressive" in image.info else 0
-                decoding *= image.width * image.height
+                decoding = 0
+                if "progressive" in image.info:
+                    decoding = _DECODER_BYTES * image.width * image.height
+                    image.decodermaxblock = _STEP_BYTES
                 if enough_px is not None:
                     image.draft(None, (enough_px, enough_px))
                 mode = mode or ("RGBA" if image.has_transparency_data else "RGB")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import run
 
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.storage.gap_writer import write_gap_split
@@ -90,6 +90,13 @@ def test_stored_puzzles(tmp_path: Path, counted: list[int]) -> None:
     assert json.loads((out / "plan.json").read_text())["steps"] == 1
     assert counted[-2:] == [0, 0]
     assert "held out: 4 puzzles of split test" in (out / "ablation.md").read_text()
+
+
+@pytest.mark.parametrize("plan", ["[]", "{}", '{"asked": {}, "steps": "1"}', '{"asked": 1}', "{"])
+def test_a_damaged_plan_is_named(tmp_path: Path, plan: str) -> None:
+    (tmp_path / "plan.json").write_text(plan)
+    with pytest.raises(FormatError, match=r"plan\.json: expected"):
+        run("ablate", "--data", tmp_path, "--out", tmp_path, "--steps", 2)
 
 
 def test_what_cannot_be_is_said_before_anything_is_read(tmp_path: Path) -> None:

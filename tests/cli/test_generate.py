@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,3 +102,22 @@ def test_no_recipe_there(
 ) -> None:
     assert run(monkeypatch, "materialise", tmp_path, "--out", tmp_path / "out") == 2
     assert "no recipe.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change", [{"num_puzzles": "x"}, {"unreadable": 1}, {"splits": []}, {"splits": {"train": []}}]
+)
+def test_damaged_statistics_of_a_finished_set_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pictures: Path,
+    tmp_path: Path,
+    change: dict[str, Any],
+) -> None:
+    words = ["generate", "--images", pictures, "--out", tmp_path / "set", "--grid", "1x2"]
+    words += ["--piece-px", 8, "--erosion", "none", "--recipe", "--workers", 1]
+    assert run(monkeypatch, *words) == 0
+    path = tmp_path / "set" / "statistics.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert run(monkeypatch, *words) == 2
+    assert "statistics.json: expected the statistics of a data set" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,21 @@ def test_one_line_that_is_true(
 def test_every_command_that_goes_on_exists() -> None:
     commands = typer.main.get_command(cli.build_app()).commands  # type: ignore[attr-defined]
     assert commands.keys() >= cli.GO_ON
+
+
+def test_every_command_that_says_so_goes_on() -> None:
+    """What the help says is said of an interrupted command, too."""
+    commands = typer.main.get_command(cli.build_app()).commands  # type: ignore[attr-defined]
+    saying = {
+        name
+        for name, command in commands.items()
+        if re.search(
+            r"goe?s? on (where|there|with)|run again to go on",
+            " ".join([command.help or "", *(getattr(p, "help", "") or "" for p in command.params)]),
+        )
+    }
+    assert saying >= {"assemble", "fracture", "generate", "solve", "train"}
+    assert saying <= cli.GO_ON
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no process groups here")

@@ -4,11 +4,14 @@ import errno
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import typer
 
 from puzzleflow.cli import main as cli
+from puzzleflow.core.ceiling import SECONDS_VARIABLE, VARIABLE
 from puzzleflow.core.errors import FormatError, OutputError
+from puzzleflow.pictures import write_picture
 
 
 @pytest.fixture
@@ -54,6 +57,27 @@ def test_help_loads_nothing_heavy():
     assert "LOADED []" in result.stdout
     assert "evaluate" in result.stdout
     assert "render" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--max-gib 1e-6 inspect PICTURE", "GiB allowed for one file; PUZZLEFLOW_MAX_GIB"),
+        ("inspect --max-seconds=1e-9 PICTURE", "more than the 1e-09 seconds of work allowed"),
+        ("inspect PICTURE --max-gib=much", "expected a number of GiB above 0, found 'much'"),
+        ("inspect PICTURE --max-gib", "expected a number of GiB above 0, found 'nothing'"),
+    ],
+)
+def test_ceilings_are_options_that_may_stand_anywhere(words, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(VARIABLE, "1")  # and back as it was, afterwards
+    monkeypatch.setenv(SECONDS_VARIABLE, "10")
+    write_picture(tmp_path / "a.png", np.zeros((64, 64, 3), np.uint8))
+    arguments = words.replace("PICTURE", str(tmp_path / "a.png")).split()
+    monkeypatch.setattr(sys, "argv", ["puzzleflow", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    assert told in capsys.readouterr().err
 
 
 def test_version(monkeypatch, capsys):

@@ -10,7 +10,7 @@ from command_line import run
 
 from puzzleflow.cli.main import build_app
 from puzzleflow.cli.reproduce import SCALES, planned
-from puzzleflow.core.errors import InputError, UnknownName
+from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.evaluation.reproduction import markdown_tables, pipeline_figure
 from puzzleflow.samples import list_samples, load_sample
@@ -53,6 +53,12 @@ def test_the_pipeline_has_four_panels() -> None:
     figure = pipeline_figure(load_sample(list_samples()[0].name), Grid(2, 3), "none")
     assert figure.shape[2] == 3
     assert figure.shape[1] > 4 * 3 * 96
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    (tmp_path / "stages.json").write_text("[]")
+    with pytest.raises(FormatError, match=r"stages\.json: expected the stages"):
+        run("reproduce", "--scale", "tiny", "--out", tmp_path)
 
 
 def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:

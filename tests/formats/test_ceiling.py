@@ -14,6 +14,7 @@ from costly_files import (
     gap_in_tiny_chunks,
     gap_of_huge_pieces,
     labels_in_tiny_chunks,
+    picture_of_many_scans,
     recipe_of_huge_pieces,
     zeros,
 )
@@ -31,7 +32,7 @@ from puzzleflow.core.ceiling import (
     reading,
 )
 from puzzleflow.core.errors import FormatError, InputError, PuzzleFlowError
-from puzzleflow.files import open_regular, read_json, read_table
+from puzzleflow.files import WatchedReader, open_regular, read_json, read_table
 from puzzleflow.formats.audit import inspect_path
 from puzzleflow.formats.open import open_puzzles
 from puzzleflow.journal import Journal
@@ -87,6 +88,31 @@ def test_archives_are_measured_before_they_are_unpacked(
             read(path)
         monkeypatch.undo()
         monkeypatch.setenv(VARIABLE, "0.05")
+
+
+def test_lists_in_lists_are_measured_before_they_are_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.json").write_text("[" + ",".join(["[[[[[[[[[1]]]]]]]]]"] * 1000) + "]")
+    assert len(read_json(tmp_path / "a.json")) == 1000
+    monkeypatch.setenv(VARIABLE, "0.0005")  # eight times the file is less
+    with pytest.raises(FormatError, match=r"a\.json: its content would take"):
+        read_json(tmp_path / "a.json")
+
+
+def test_pictures_of_many_scans_are_decoded_in_small_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, sizes = picture_of_many_scans(tmp_path, side=64, scans=2000), []
+    read = WatchedReader.read
+
+    def noted(self: WatchedReader, size: int | None = -1, /) -> bytes:
+        sizes.append(size or 0)
+        return read(self, size)
+
+    monkeypatch.setattr(WatchedReader, "read", noted)
+    read_picture(path)
+    assert max(sizes) <= 2048
 
 
 def test_packed_masks_are_measured_before_they_are_unfolded(

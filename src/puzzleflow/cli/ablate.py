@@ -166,7 +166,8 @@ def _report(
         variant, minutes, parameters = chosen[name], None, None
         if variant.trains:
             tensors, described = load_weights(weights)
-            minutes = described["training_minutes"]
+            told = described.get("training_minutes")
+            minutes = float(told) if isinstance(told, int | float) else None
             parameters = sum(tensor.numel() for tensor in tensors.values())
         rows.append(Row(name, variant.label, variant.group, results, minutes, parameters))
     shown = {

@@ -16,13 +16,15 @@ from typer.core import TyperGroup
 import puzzleflow.cli
 from puzzleflow.cli._extras import check_extras, lacking_module
 from puzzleflow.cli._talk import take_level, tell_cost
+from puzzleflow.core.ceiling import DEFAULT_GIB, DEFAULT_S, SECONDS_VARIABLE, VARIABLE
 from puzzleflow.core.errors import PuzzleFlowError
 
 # interrupted commands that go on where they were when they are run again
 GO_ON = frozenset(
-    {"ablate", "bench", "collect", "generate", "jpwleg", "limits", "publish", "reproduce", "solve"}
-    | {"train"}
+    {"ablate", "assemble", "bench", "collect", "fracture", "generate", "jpwleg", "limits"}
+    | {"materialise", "publish", "reproduce", "solve", "train"}
 )
+_CEILINGS = {"--max-gib": VARIABLE, "--max-seconds": SECONDS_VARIABLE}
 
 
 class _Interrupted(Exception):
@@ -62,6 +64,12 @@ def build_app() -> typer.Typer:
         debug: bool = typer.Option(
             False, "--debug", help="Show the traceback of an error; may stand anywhere."
         ),
+        max_gib: float = typer.Option(
+            DEFAULT_GIB, "--max-gib", help="Memory for reading one file; may stand anywhere."
+        ),
+        max_seconds: float = typer.Option(
+            DEFAULT_S, "--max-seconds", help="Work for reading one file; may stand anywhere."
+        ),
     ) -> None:
         """Put broken pictures back together."""
 
@@ -78,6 +86,7 @@ def main() -> None:
     """Run the command; expected errors become one line on stderr and exit status 2."""
     debug = "--debug" in sys.argv[1:] or bool(os.environ.get("PUZZLEFLOW_DEBUG"))
     arguments = take_level([argument for argument in sys.argv[1:] if argument != "--debug"])
+    arguments = _take_ceilings(arguments)
     words = [word for word in arguments if not word.startswith("-")]
     began = time.monotonic()
     for stream in (sys.stdout, sys.stderr):
@@ -112,6 +121,18 @@ def main() -> None:
         _fail(error, f"{error.filename or 'input or output'}: {error.strerror}", debug)
     except MemoryError as error:
         _fail(error, "not enough memory", debug)
+
+
+def _take_ceilings(arguments: list[str]) -> list[str]:
+    """The arguments without those that set ceilings, which readers find in the environment."""
+    rest, coming = [], iter(arguments)
+    for argument in coming:
+        name, equals, value = argument.partition("=")
+        if name in _CEILINGS:
+            os.environ[_CEILINGS[name]] = (value if equals else next(coming, "")) or "nothing"
+        else:
+            rest.append(argument)
+    return rest
 
 
 def _fail(error: BaseException, message: str, debug: bool) -> None:

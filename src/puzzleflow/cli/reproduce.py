@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from puzzleflow.core.errors import InputError, check_known
+from puzzleflow.core.errors import FormatError, InputError, check_known
 
 if TYPE_CHECKING:
     from puzzleflow.evaluation.reproduction import Section
@@ -109,6 +109,8 @@ def reproduce(
     with locked(out):
         record = out / RECORD
         ended = read_json(record) if record.exists() else {}
+        if not isinstance(ended, dict):
+            raise FormatError(f"{record}: expected the stages that have ended")
         for stage in stages:
             if ended.get(stage.name, stage.words) != stage.words:
                 raise InputError(

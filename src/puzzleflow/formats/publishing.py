@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from puzzleflow.files import read_regular, write_text
+from puzzleflow.files import read_regular, write_bytes, write_text
 from puzzleflow.formats.open import on_grid, open_all
 from puzzleflow.lock import locked
 from puzzleflow.pages import render
@@ -42,7 +41,7 @@ def write_tables(
                 write_parquet(out / "data", source, split, report=report)
                 counts[split] = len(source)
         if (beside / SHEET).is_file():
-            shutil.copyfile(beside / SHEET, out / SHEET)
+            write_bytes(out / SHEET, read_regular(beside / SHEET))
         first = next(iter(sources.values()))
         card = render(
             "dataset_card.md", counts=counts, grid=first.grid, text=text, name=beside.name

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from puzzleflow.core.errors import InputError
+from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.core.types import IntArray
 from puzzleflow.files import read_json, write_json
 from puzzleflow.generation.card import set_statistics, write_card
@@ -64,7 +64,7 @@ def generate_set(
     kinds = kinds_of(images, pictures) if request.foreign_kind != "any" else None
     with work_folder(out, asked) as work:
         if work is None:
-            return dict(read_json(out / STATISTICS))
+            return _finished(out / STATISTICS)
         if not (work.folder / "plan").exists():
             surveyed = survey_pictures(
                 images,
@@ -123,7 +123,7 @@ def materialise_set(
     asked = request.record() | {"recipes": digest}
     with work_folder(out, asked) as work:
         if work is None:
-            return dict(read_json(out / STATISTICS))
+            return _finished(out / STATISTICS)
         if not (work.folder / "plan").exists():
             renderers = {
                 split: recipe.renderer(folders[split], images, outlines)
@@ -280,3 +280,13 @@ def _make(renderer: Renderer, codec: GapCodec | None, rows: tuple[RecipeRow, ...
         areas = np.count_nonzero(pieces[..., 3], axis=(1, 2))  # (N,)
         made.append(_Made(pieces_crc(pieces), areas, payload))
     return made
+
+
+def _finished(path: Path) -> dict[str, Any]:
+    """The statistics of a set that is complete."""
+    match read_json(path):
+        case {"num_puzzles": int(), "unreadable": list(), "splits": dict(splits)} as found if all(
+            isinstance(split, dict) and "num_puzzles" in split for split in splits.values()
+        ):
+            return dict(found)
+    raise FormatError(f"{path}: expected the statistics of a data set")

@@ -17,7 +17,7 @@ from typing import Any
 
 from lightning_fabric import Fabric
 
-from puzzleflow.core.errors import InputError, check_known
+from puzzleflow.core.errors import FormatError, InputError, check_known
 from puzzleflow.files import read_json
 from puzzleflow.models.checkpoint import load_weights
 from puzzleflow.models.piece_encoder import IMAGENET_VIT
@@ -170,13 +170,15 @@ def agreed_steps(folder: Path, asked: Mapping[str, Any]) -> int | None:
     path = folder / PLAN
     if not path.exists():
         return None
-    stored = read_json(path)
-    asked = json.loads(json.dumps(asked))
-    before = stored.get("asked", {})
+    match read_json(path):
+        case {"asked": dict(before), "steps": int(steps)} if steps > 0:
+            asked = json.loads(json.dumps(asked))
+        case _:
+            raise FormatError(f"{path}: expected what was asked of an ablation, and its steps")
     differing = sorted(key for key in asked.keys() | before if asked.get(key) != before.get(key))
     if differing:
         raise InputError(
             f"{path}: the variants there were trained with another {', '.join(differing)}; "
             "choose another folder"
         )
-    return int(stored["steps"])
+    return steps

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.core.rng import child_rng
+from puzzleflow.files import atomic_folder
 from puzzleflow.formats.open import FORMATS, LAST, fetched, open_puzzles
 from puzzleflow.generation.survey import kinds_of
 from puzzleflow.models.pixels import to_tensor
@@ -59,10 +59,8 @@ def store_puzzles(folder: Path, batches: Sequence[Batch]) -> None:
         for batch in batches
         for pieces, truth in zip(batch.pieces, batch.position_of, strict=True)
     )
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # a killed run's
-    write_gap_split(part, puzzles, sum(map(len, batches)), grid, px)
-    part.rename(folder)
+    with atomic_folder(folder) as part:
+        write_gap_split(part, puzzles, sum(map(len, batches)), grid, px)
 
 
 class StoredBatches(NumberedBatches):
