@@ -318,5 +318,6 @@ def _encoded(puzzle: Puzzle) -> tuple[ByteArray, BoolArray]:
 
 def _squares(puzzle: Puzzle) -> ByteArray:
     """(N, H, W, 3): the material of square pieces, without the void around it."""
-    top, bottom, left, right = bounding_box(puzzle.pieces[..., 3].any(axis=0))
+    material: BoolArray = np.any(puzzle.pieces[..., 3] > 0, axis=0)  # (H, W)
+    top, bottom, left, right = bounding_box(material)
     return puzzle.pieces[:, top:bottom, left:right, :3]

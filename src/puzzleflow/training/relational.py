@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from puzzleflow.models.relational import RelationalConfig, RelationalNet, Relati
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
 
+LAST_OF_LAYER = re.compile(r"layers\.\d+\.(out|feed_forward\.3)\.")  # what a layer adds
 GRIDS = {
     "2x2": 0.04, "3x3": 0.4, "4x4": 0.14, "5x5": 0.22, "6x6": 0.05,
     "2x3": 0.03, "3x2": 0.03, "3x4": 0.03, "4x3": 0.03, "4x5": 0.03,
@@ -149,10 +151,10 @@ class RelationalTraining(Trainable):
             return known
         network = RelationalNet(replace(stored, num_layers=config.num_layers))
         network.load_state_dict(network.state_dict() | known.state_dict())
-        for layer in network.layers[stored.num_layers :]:
-            for last in (layer.out, layer.feed_forward[-1]):
-                nn.init.zeros_(last.weight)
-                nn.init.zeros_(last.bias)
+        with torch.no_grad():
+            for name, parameter in network.named_parameters():
+                if name not in known.state_dict() and LAST_OF_LAYER.search(name):
+                    parameter.zero_()
         return network
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
