@@ -113,7 +113,7 @@ class Journal(Generic[Entry]):
             check_time()
             try:
                 entries.append(from_json(self._entry, _parsed(line)))
-            except FormatError as error:
+            except InputError as error:
                 raise FormatError(
                     f"{self.path}, line {number}: damaged ({error}); cut the file before this "
                     f"line to keep what is above it, or remove the file to start over"

@@ -139,6 +139,20 @@ def test_results_of_an_earlier_version_are_refused_unless_fresh(
     bench.run(fresh=True)
 
 
+def test_a_stored_layout_that_is_none_is_named_with_its_line(
+    make_source: Any, tmp_path: Path
+) -> None:
+    bench = Bench(make_source(2), parse_solvers("random"), tmp_path)
+    bench.run()
+    path = bench.journal(bench.specs[0]).path
+    lines = path.read_text().splitlines()
+    record = json.loads(lines[2])
+    record["position_of"] = [record["position_of"][0]] * len(record["position_of"])
+    path.write_text("\n".join([*lines[:2], json.dumps(record), ""]))
+    with pytest.raises(InputError, match=r"random\.jsonl, line 3: "):
+        Bench(make_source(2), parse_solvers("random"), tmp_path).run()
+
+
 def test_refusals_and_crashes_are_results(make_source: Any, tmp_path: Path) -> None:
     ways = ("politely", "badly", "short", "silently")
     solvers = ",".join(f"reading:refuse={way}" for way in ways) + ",reading"

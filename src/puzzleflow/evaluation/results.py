@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from puzzleflow.core.assignment import as_permutation
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.intervals import Estimate, bootstrap_mean, percent
@@ -49,6 +50,10 @@ class Record:
     confidence: tuple[float, ...] | None = None
     seams: tuple[float, ...] | None = None
     open: OpenFacts | None = field(default=None, metadata=RARELY)
+
+    def __post_init__(self) -> None:
+        if self.position_of is not None and self.open is None:
+            as_permutation(self.position_of, len(self.position_of))
 
     @property
     def layout(self) -> Layout | None:
