@@ -54,7 +54,7 @@ ALSO = {
 
 def shown(line: dict[str, str], metric: str) -> str:
     """A share of bench.csv in percent with its interval."""
-    value, low, high = (100 * float(line[metric + end]) for end in ("", "_low", "_high"))
+    value, low, high = (float(line[metric + end]) for end in ("", "_low", "_high"))
     return f"{value:.1f} [{low:.1f}, {high:.1f}]"
 
 
