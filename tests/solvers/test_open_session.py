@@ -7,6 +7,7 @@ from puzzleflow.core.errors import CannotSolve, InputError, NotAPermutation
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.search.energy import Energy
 from puzzleflow.solvers.open_session import TURN_DOUBT, Hypothesis, OpenSession
+from puzzleflow.solvers.second_look import Looking
 
 
 def planted(grid: Grid, truth: list[int], num_empty: int, strength: float = 4.0) -> Energy:
@@ -131,3 +132,13 @@ def test_what_is_believed_is_trusted_as_far_as_turns_agree() -> None:
     assert sure.position_of.tolist() == doubted.position_of.tolist() == TRUTH
     assert sure.confidence is not None
     assert doubted.confidence == pytest.approx(sure.confidence / 2**TURN_DOUBT)
+
+
+def test_where_nothing_is_left_there_is_nothing_to_look_at() -> None:
+    """Also where layouts would be looked at again: the answer is that there is none."""
+    grid = Grid(1, 2)
+    hypothesis = Hypothesis(grid, np.zeros(2, dtype=np.int64), planted(grid, [0, 1], 0))
+    looking = Looking(np.zeros((2, 8, 8, 4), np.uint8))
+    asked = OpenSession([hypothesis], "test", num_pieces=2, grid=grid, turned=True, looking=looking)
+    with pytest.raises(CannotSolve, match="no layout honours"):
+        asked.solve(seed=0, forbidden=[(0, 0), (1, 0)])

@@ -155,9 +155,9 @@ class OpenSession(TimedSession):
             for hypothesis in self.hypotheses
             if (tried := self._tried(hypothesis, seed, pins, forbidden))
         ]
-        if self.looking:
-            kept = self._looked_at(self.looking, _near(kept, WORTH_A_LOOK))
-        kept = _near(kept, CLEAR)
+        kept = _near(kept, WORTH_A_LOOK if self.looking else CLEAR)
+        if self.looking and len(kept) > 1:
+            kept = _near(self._looked_at(self.looking, kept), CLEAR)
         effort = min(1.0, 2 / max(1, len(kept)))  # of sampling: many share what one would have
         for hypothesis, found, energy in kept:
             belief = posterior(energy, seed=seed, start=found[0], effort=effort)
