@@ -18,10 +18,11 @@ from puzzleflow.models.lite0 import COARSEST
 from puzzleflow.models.pixels import to_tensor
 from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_layouts
 from puzzleflow.search.energy import Energy
-from puzzleflow.search.posterior import CLEAR, Posterior
+from puzzleflow.search.posterior import Posterior
 
 WEIGHTS = "second_look.safetensors"
-SURE = 0.97  # a layout all of whose pieces are so sure is not looked at again
+SURE = 0.9  # a layout all of whose pieces are so sure is not looked at again
+NEAR = 3.5  # more energy than the best has: what costs more is not looked at
 NUM_SHIFTS = 4  # of the best layout that are compared with it
 PIECE_PX = 64  # of what is drawn: the picture is small
 FEW = 9  # pieces; more are too small in one picture, and are looked at twice:
@@ -78,7 +79,7 @@ class Looking:
         """
         layouts = sorted(with_shifts(energy, layouts), key=lambda layout: layout.energy or 0.0)
         before = np.array([layout.energy or 0.0 for layout in layouts])  # ascending
-        near = int((before <= before[0] + CLEAR).sum())
+        near = int((before <= before[0] + NEAR).sum())
         if near == 1:
             return layouts, belief
         costs = np.zeros(len(layouts))
