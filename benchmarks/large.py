@@ -154,10 +154,8 @@ def draw(table: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
             y = [max(figures[name], 1e-3) for figures in points.values()]
             axis.plot(x, y, color=colour, marker="o", ms=3, label=legend)
         axis.set_xscale("log")
-        low, high = axis.get_ylim()
-        frame(axis, "", "pieces", label, (0, 105) if name == "SRA" else (low, high))
-        if name != "SRA":
-            axis.set_yscale("log")
+        axis.set_yscale("linear" if name == "SRA" else "log")  # before its limits are taken
+        frame(axis, "", "pieces", label, (0, 105) if name == "SRA" else axis.get_ylim())
     shared_legend(figure, axes.flat[0])
     save_chart(figure, path)
 

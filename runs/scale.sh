@@ -15,6 +15,6 @@ python -m benchmarks.throughput --puzzles 1000 --workers 2 | tee "$out/throughpu
 python -m benchmarks cluster > "$out/cluster.txt" &
 large --out "$out/eroded.jsonl" --grids 20 --solvers relational --erosion gap --own-px 64 --puzzles 2
 wait
-large --out "$out/large.jsonl" --solvers genetic-kernel --grids 2,3,5,10
+large --out "$out/large.jsonl" --solvers genetic-kernel
 large --out "$out/large.jsonl" --figure "$out/large.png" | tee "$out/large.txt"
 cat "$out/cluster.txt"
