@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ cli.main()
 """
 
 
+def interrupted() -> None:
+    raise KeyboardInterrupt
+
+
+def interrupted_while_compiled_code_returned() -> None:
+    raise SystemError("CPUDispatcher returned a result with an exception set") from (
+        KeyboardInterrupt()
+    )
+
+
+@pytest.mark.parametrize("stop", [interrupted, interrupted_while_compiled_code_returned])
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -47,13 +59,14 @@ def test_one_line_that_is_true(
     capsys: pytest.CaptureFixture[str],
     words: list[str],
     line: str,
+    stop: Callable[[], None],
 ) -> None:
     app = typer.Typer(cls=cli._Commands)
     app.callback()(lambda: None)
 
     @app.command(words[0])
     def command(path: str) -> None:
-        raise KeyboardInterrupt
+        stop()
 
     monkeypatch.setattr(cli, "build_app", lambda: app)
     monkeypatch.setattr(sys, "argv", ["puzzleflow", *words])

@@ -23,6 +23,7 @@ from puzzleflow.formats.open import open_all, open_puzzles
 from puzzleflow.generation.dataset import generate_set, materialise_set, recipe_folders
 from puzzleflow.generation.plan import PRESETS, Request
 from puzzleflow.generation.recipe_file import read_recipe
+from puzzleflow.lock import LOCK
 from puzzleflow.pictures import write_picture
 
 MakePictures = Callable[..., Path]
@@ -236,6 +237,9 @@ def test_killed_while_clearing_up(
     before = tree_bytes(tmp_path / "out")
     (tmp_path / "out" / ".work" / "survey").mkdir(parents=True)
     (tmp_path / "out" / ".work" / "val.payloads").write_bytes(b"rest")
+    generate_set(images, tmp_path / "out", SMALL)
+    assert tree_bytes(tmp_path / "out") == before
+    (tmp_path / "out" / LOCK).write_text("process 1 on a machine")  # killed even later
     generate_set(images, tmp_path / "out", SMALL)
     assert tree_bytes(tmp_path / "out") == before
 

@@ -85,6 +85,15 @@ def test_a_stopped_run_goes_on_exactly(tmp_path: Path, stop_at: int) -> None:
         assert torch.equal(tensors[0][1], tensors[1][1]), tensors[0][0]
 
 
+def test_killed_after_the_last_state_the_weights_are_still_written(tmp_path: Path) -> None:
+    make(tmp_path, 3).run()
+    finished = [(tmp_path / name).read_bytes() for name in (WEIGHTS, DECODER)]
+    (tmp_path / WEIGHTS).unlink()
+    (tmp_path / DECODER).write_bytes(b"of an earlier epoch")
+    make(tmp_path, 3, resume=True).run()
+    assert [(tmp_path / name).read_bytes() for name in (WEIGHTS, DECODER)] == finished
+
+
 def test_a_run_is_not_overwritten_or_mixed(tmp_path: Path) -> None:
     make(tmp_path, 1).run()
     with pytest.raises(InputError, match="holds a run already"):

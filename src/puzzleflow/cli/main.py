@@ -37,6 +37,10 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise _Interrupted from stop
+        except SystemError as error:  # Ctrl-C while compiled code returns
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise _Interrupted from error
+            raise
 
 
 def build_app() -> typer.Typer:

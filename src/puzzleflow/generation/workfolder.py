@@ -62,7 +62,9 @@ def work_folder(out: Path, asked: dict[str, Any]) -> Iterator[Work | None]:
     if done.exists():
         content = read_json(done)
         check_heading(out, content.get("request") if isinstance(content, dict) else None, asked)
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists() or (out / LOCK).exists():  # killed before its last steps
+            with locked(out):
+                shutil.rmtree(folder, ignore_errors=True)
         yield None
         return
     with locked(out):

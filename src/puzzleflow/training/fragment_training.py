@@ -146,11 +146,12 @@ class FragmentRun:
 
         def after(row: Figures) -> None:
             if "val" in row:
-                if self.trainer.best_score > -math.inf:
+                if not self.progress["finished"]:
                     self._write()
                 report(self.history[-1])
 
         self.trainer.fit(self._batches, report=after)
+        self._write()  # also where a run was killed after its last state, before its weights
         return self.progress
 
     @property
@@ -197,7 +198,9 @@ class FragmentRun:
         return {**figures, "score": -figures["loss"]}
 
     def _write(self) -> None:
-        """The best weights so far, whole and as the decoder that draws."""
+        """The best weights so far, if there are any, whole and as the decoder that draws."""
+        if self.trainer.best_score == -math.inf:
+            return
         best = FragmentVAE(self.model.config)
         best.load_state_dict(load_state(self.folder / "best.safetensors")[0])
         best.fit_latents(self._batch(np.array(self.split.train)).masks)
