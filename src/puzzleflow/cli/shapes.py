@@ -31,7 +31,7 @@ def train(
     epochs: int = typer.Option(300, help="vae: stop at the latest after so many."),
     patience: int = typer.Option(15, help="vae: stop after so many without improvement."),
     relu_first: bool = typer.Option(
-        False, help="vae: ReLU before BatchNorm, in the order in which the paper lists them."
+        True, help="vae: ReLU before BatchNorm, in the order in which the paper lists them."
     ),
     seed: int = typer.Option(0, help="Split, first weights and order."),
     threads: int = typer.Option(0, help="Threads of a VAE run; 0 leaves it to torch."),

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.models.outline_strips import STRIDE
@@ -161,6 +162,10 @@ class RelationalTraining(Trainable):
             num_layers=max(config.num_layers, stored.num_layers),
             outline_px=stored.outline_px or config.outline_px,
         )
+        if wider.input_px != config.input_px:
+            raise InputError(
+                f"{path}: of pieces of {wider.input_px} px, and this run has {config.input_px}"
+            )
         network = RelationalNet(wider)
         network.load_state_dict(network.state_dict() | known)
         with torch.no_grad():
