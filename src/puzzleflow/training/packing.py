@@ -289,8 +289,9 @@ def pack_relational(
 
     trained  what :func:`trained_network` says beside the network
 
-    The first half of each grid's puzzles fits the weights; the other half says how far to trust
-    the fit, which changes no layout, and gives the figures, which are returned and stored.
+    The first half of each grid's puzzles fits the weights; the other half, of which they are not
+    too sure, says how far to trust the fit, which changes no layout, and how much a second look
+    counts beside it, and gives the figures, which are returned and stored.
     """
     weights: EnergyWeights | None = None  # each starts from the one before, or from what it was
     energy: dict[str, dict[str, dict[str, float]]] = {"closed": {}, "open": {}}
@@ -298,28 +299,28 @@ def pack_relational(
     for grid, puzzles in validation.items():
         half = len(puzzles) // 2
         rounds = 25 if is_exact_size(grid) else 14
-        fitting = puzzles[:half]
+        fitting, others = puzzles[:half], puzzles[half:]
         worlds = {
             "closed": partial(closed_examples, network),
             "open": partial(open_examples, network, seed=0),
         }
         for world, examples_of in worlds.items():
-            examples = examples_of(fitting)
             if before := trained.get("energy", {}).get(world, {}).get(str(grid)):
                 weights = EnergyWeights(**before)
             weights = fit_weights(
-                examples,
+                examples_of(fitting),
                 initial=weights,
                 ridge=0.01,
                 rounds=rounds,
                 report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
             )
-            softer, factor = softened(examples_of(puzzles[half:]), weights)
+            examples = examples_of(others)
+            softer, factor = softened(examples, weights)
             weights = replace(softer, look=weights.look, upright=weights.upright)
             report(f"{grid}, {world}: times {factor:g}")
             if world == "closed":  # the open world keeps what is found here
-                layouts = layouts_to_choose(fitting, examples, weights)
-                ways = ways_to_choose(network, fitting, weights)
+                layouts = layouts_to_choose(others, examples, weights)
+                ways = ways_to_choose(network, others, weights)
                 weights = replace(
                     weights,
                     look=fitted_look(layouts, weights.look),
@@ -327,7 +328,7 @@ def pack_relational(
                 )
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
-        figures[str(grid)] = solved(network, puzzles[half:], closed)
+        figures[str(grid)] = solved(network, others, closed)
         report(f"{grid}: {closed} gives {figures[str(grid)]}")
     described = {
         "kind": "relational",
