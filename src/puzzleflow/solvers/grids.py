@@ -10,7 +10,7 @@ from puzzleflow.core.errors import NotAGrid
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 
-ELONGATED = 1.5  # cost of a grid for every factor e by which it is longer than wide
+ELONGATED = 3.0  # cost of a grid for every factor e by which it is longer than wide
 INCOMPLETE = 0.7  # cost of every missing piece where the grid is not known
 
 
