@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from puzzleflow.core.errors import FormatError, InputError, UnknownName
 from puzzleflow.core.grid import Grid
@@ -189,7 +188,7 @@ def test_training_starts_from_given_weights(stream: PuzzleStream, tmp_path: Path
     )
     second = trainer_of(
         RelationalTraining(),
-        RelationalConfig(piece_px=NETWORK.piece_px),
+        RelationalConfig(),
         replace(SETTINGS, seed=9),
         tmp_path / "second",
         initial=tmp_path / "w.safetensors",
@@ -210,31 +209,6 @@ def test_further_layers_begin_by_changing_nothing(stream: PuzzleStream, tmp_path
         one, other = (net(batch.pixels(), batch.prior, batch.world)[0] for net in (small, large))
     assert torch.equal(one.right, other.right)
     assert torch.equal(one.place, other.place)
-
-
-def test_closer_outlines_begin_by_changing_nothing_and_are_learned(
-    stream: PuzzleStream, tmp_path: Path
-) -> None:
-    path = tmp_path / "w.safetensors"
-    before = RelationalNet(NETWORK).eval()
-    save_weights(path, before.state_dict(), {"network": NETWORK.to_dict()})
-    closer = replace(NETWORK, outline_px=64)
-    network = RelationalTraining().started_from(closer, path).eval()
-    assert network.config.input_px == RelationalTraining().wants(closer).piece_px == 64
-    large = replace(stream.config, piece_px=64)
-    batch = PuzzleStream(stream.pictures, stream.masks, large, seed=0).batch(0)
-    pixels = batch.pixels()
-    small = F.avg_pool2d(pixels.flatten(0, 1), 2).unflatten(0, pixels.shape[:2])
-    one = before(small, batch.prior, batch.world)[0]
-    other = network(pixels, batch.prior, batch.world)[0]
-    assert torch.allclose(one.right, other.right, atol=1e-5)
-    assert torch.allclose(one.place, other.place, atol=1e-5)
-    RelationalTraining().objective(network, batch)["loss"].backward()
-    learned = {name for name, p in network.named_parameters() if p.grad is not None and p.grad.any()}
-    assert learned > {"outlines.heads.2.weight", "outlines.heads.3.weight"}
-    assert learned > {"outline_token.0.weight", "outline_token.1.weight"}
-    with pytest.raises(InputError, match="pieces of 32 px"):
-        RelationalTraining().started_from(replace(NETWORK, piece_px=64), path)
 
 
 def test_a_state_of_another_network_is_refused(stream: PuzzleStream, tmp_path: Path) -> None:

@@ -17,10 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction, Grid
-from puzzleflow.models.conv_encoder import MAX_PX, PRIOR_FEATURES, TOKENS, PieceTokens, TokenConfig
-from puzzleflow.models.outline_strips import STRIDE, OutlineDescriptor
+from puzzleflow.models.conv_encoder import PRIOR_FEATURES, TOKENS, PieceTokens, TokenConfig
 
 NUM_BEST = 3  # best candidates of a side whose prior its token sees
 NUM_WORLD_FEATURES = 7
@@ -29,30 +27,11 @@ ATTENDING = 128  # pieces whose tokens attend to all others at once
 
 @dataclass(frozen=True)
 class RelationalConfig(TokenConfig):
-    """Sizes of the network; saved beside its weights.
-
-    outline_px   pieces are given so large, and their outlines seen so; 0: as the encoder sees them
-    outline_dim  numbers that describe an eighth of that along a side
-    """
+    """Sizes of the network; saved beside its weights."""
 
     num_heads: int = 6
     num_layers: int = 4
     dropout: float = 0.0
-    outline_px: int = 0
-    outline_dim: int = 32
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.outline_px % self.piece_px or self.outline_px % STRIDE or self.outline_px > MAX_PX:
-            raise InputError(
-                f"outline_px: expected a multiple of {self.piece_px} and {STRIDE} up to {MAX_PX}, "
-                f"not {self.outline_px}"
-            )
-
-    @property
-    def input_px(self) -> int:
-        """Side of a piece as the network is given it."""
-        return self.outline_px or self.piece_px
 
 
 @dataclass(frozen=True)
@@ -226,22 +205,6 @@ class RelationalNet(PieceTokens):
         self.stray_head = nn.Linear(dim, 1)
         self.position_query = nn.Linear(TOKENS * dim, dim)
         self.cells = CellEmbedding(dim)
-        if config.outline_px:
-            self.outlines = OutlineDescriptor(config.outline_dim)
-            length = config.outline_px // STRIDE * config.outline_dim
-            self.outline_token = nn.ModuleList(nn.Linear(length, dim) for _ in Direction)
-
-    def encode(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, N, 4, H, W) → tokens (B, N, 5, D), side descriptors (B, N, 4, …)."""
-        if not self.config.outline_px:
-            return super().encode(pixels)
-        smaller = self.config.outline_px // self.config.piece_px
-        small = F.avg_pool2d(pixels.flatten(0, 1), smaller).unflatten(0, pixels.shape[:2])
-        tokens, sides = super().encode(small)
-        close = self.outlines(pixels)  # (B, N, 4, T·Ds)
-        more = [layer(close[:, :, d]) for d, layer in enumerate(self.outline_token)]
-        of_sides = tokens[:, :, 1:] + torch.stack(more, dim=2)
-        return torch.cat([tokens[:, :, :1], of_sides], dim=2), torch.cat([sides, close], dim=3)
 
     def forward(self, pixels: Tensor, prior: Tensor, world: World) -> tuple[Relations, Relations]:
         """Relations with the context of all pieces, and those of isolated pairs.

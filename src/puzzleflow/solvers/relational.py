@@ -114,7 +114,7 @@ class RelationalSolver:
 @torch.inference_mode()
 def relate(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Terms]:
     """The energy's terms of closed puzzles that share grid and piece size."""
-    size_px = network.config.input_px
+    size_px = network.config.piece_px
     priors = [seam_prior(puzzle.pieces) for puzzle in puzzles]
     pixels = torch.stack([to_tensor(puzzle.pieces, size_px) for puzzle in puzzles])
     grid = puzzles[0].closed_grid

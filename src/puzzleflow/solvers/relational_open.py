@@ -53,7 +53,7 @@ class Encoded:
         num_turns = 4 if puzzle.conditions.turned else 1
         turned = np.stack([np.rot90(puzzle.pieces, turn, (1, 2)) for turn in range(num_turns)], 1)
         pieces = turned.reshape(-1, *puzzle.pieces.shape[1:])  # (T·N, H, W, 4)
-        pixels = to_tensor(pieces, network.config.input_px)[None]
+        pixels = to_tensor(pieces, network.config.piece_px)[None]
         tokens, sides = network.encode(pixels)
         return cls(network, num_turns, tokens[0], sides[0], seam_costs("alpha", pieces))
 

@@ -34,6 +34,7 @@ from puzzleflow.solvers.second_look import Looking, with_shifts
 from puzzleflow.training.state import STATE, load_state, under
 
 FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)  # of what was fitted, on other puzzles
+TRUST = 0.02  # in what a second look counted before: few puzzles are undecided, and all may agree
 LEAST = 1e-4  # probability that counts: one impossible piece does not decide all
 LOWEST = np.array([-np.inf if name in ("gap", "aside") else 0.0 for name in WEIGHTS])
 
@@ -260,7 +261,7 @@ def _energies(layouts: Sequence[Layout]) -> FloatArray:
 
 
 def fitted_look(choices: Iterable[Choice], initial: float) -> float:
-    """How much a second look counts beside the energy, by likelihood; as before without choices."""
+    """How much a second look counts beside the energy, by likelihood, near what it counted before."""
     from scipy.optimize import minimize_scalar
 
     given = list(choices)
@@ -273,7 +274,7 @@ def fitted_look(choices: Iterable[Choice], initial: float) -> float:
             costs[choice.right] + np.logaddexp.reduce(-costs)
             for choice, costs in zip(given, total, strict=True)
         ]
-        return float(np.mean(surprise))
+        return float(np.mean(surprise)) + TRUST * (weight - initial) ** 2
 
     return float(minimize_scalar(cost, bounds=(0.0, 3.0), method="bounded").x)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,19 +12,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from puzzleflow.core.errors import InputError
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.checkpoint import load_weights, restore
-from puzzleflow.models.outline_strips import STRIDE
 from puzzleflow.models.relational import RelationalConfig, RelationalNet, Relations
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
 
-# What a layer adds, what the tokens learn of outlines, and one side of every comparison of them.
-ADDING = re.compile(
-    r"layers\.\d+\.(out|feed_forward\.3)\.|outline_token\."
-    rf"|outlines\.heads\.({Direction.LEFT:d}|{Direction.UP:d})\."
-)
+LAST_OF_LAYER = re.compile(r"layers\.\d+\.(out|feed_forward\.3)\.")  # what a layer adds
 GRIDS = {
     "2x2": 0.04, "3x3": 0.4, "4x4": 0.14, "5x5": 0.22, "6x6": 0.05,
     "2x3": 0.03, "3x2": 0.03, "3x4": 0.03, "4x3": 0.03, "4x5": 0.03,
@@ -127,13 +120,13 @@ class RelationalTraining(Trainable):
     """Train the relational network."""
 
     name = "relational"
-    presets: ClassVar = {"default": RelationalConfig(num_layers=6, outline_px=128)}
+    presets: ClassVar = {"default": RelationalConfig(num_layers=6)}
     keeps_best = False
     bundled = "relational.safetensors"
 
     def wants(self, config: RelationalConfig) -> StreamConfig:
         return StreamConfig(
-            piece_px=config.input_px,
+            piece_px=config.piece_px,
             grids=GRIDS,
             with_prior=True,
             square_share=0.15,
@@ -150,32 +143,18 @@ class RelationalTraining(Trainable):
         return RelationalNet(config)
 
     def started_from(self, config: RelationalConfig, path: Path) -> nn.Module:
-        """A network as large as the one of the file; what comes in addition changes nothing yet.
-
-        Further layers add nothing, and closer outlines are seen but compared with nothing.
-        """
+        """A network as large as the one of the file; further layers begin by changing nothing."""
         weights, described = load_weights(path)
         stored = RelationalConfig.from_dict(described["network"])
-        known = restore(RelationalNet(stored), weights, path).state_dict()
-        wider = replace(
-            stored,
-            num_layers=max(config.num_layers, stored.num_layers),
-            outline_px=stored.outline_px or config.outline_px,
-        )
-        if wider.input_px != config.input_px:
-            raise InputError(
-                f"{path}: of pieces of {wider.input_px} px, and this run has {config.input_px}"
-            )
-        network = RelationalNet(wider)
-        network.load_state_dict(network.state_dict() | known)
+        known = restore(RelationalNet(stored), weights, path)
+        if config.num_layers <= stored.num_layers:
+            return known
+        network = RelationalNet(replace(stored, num_layers=config.num_layers))
+        network.load_state_dict(network.state_dict() | known.state_dict())
         with torch.no_grad():
             for name, parameter in network.named_parameters():
-                if name not in known and ADDING.search(name):
+                if name not in known.state_dict() and LAST_OF_LAYER.search(name):
                     parameter.zero_()
-            if wider.outline_px and not stored.outline_px:  # seams are divided by √(their length)
-                before = stored.side_dim * network.num_tokens
-                after = before + wider.outline_dim * wider.outline_px // STRIDE
-                network.local_scale *= math.sqrt(after / before)
         return network
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
