@@ -210,3 +210,23 @@ def test_outlines_move_inward_but_a_quarter_stays() -> None:
     assert (narrow > 127).sum() < (alpha > 127).sum()
     deep = _moved_inward(alpha, 30.0, np.random.default_rng(0))
     assert ((deep > 0).mean(axis=(1, 2)) > 0.2).all()
+
+
+def test_pieces_cut_larger_are_the_same_puzzle_with_a_closer_prior(
+    pictures: PictureBank, masks: MaskBank
+) -> None:
+    config = StreamConfig(
+        piece_px=32, pieces_per_batch=18, grids={"3x3": 1.0}, with_prior=True, plain_share=1.0,
+        square_share=0.0,
+    )  # fmt: skip
+    small, larger = (
+        PuzzleStream(pictures, masks, replace(config, cut_larger=times), seed=3).batch(0)
+        for times in (1, 2)
+    )
+    whole = PuzzleStream(pictures, masks, replace(config, piece_px=64), seed=3).batch(0)
+    assert larger.pieces.shape == small.pieces.shape
+    assert torch.equal(larger.position_of, small.position_of)
+    assert (larger.pixels() - small.pixels()).abs().mean() < 0.03
+    assert torch.equal(larger.prior, whole.prior)
+    halved = whole.pieces.float().unflatten(4, (32, 2)).unflatten(3, (32, 2)).mean((4, 6))
+    assert torch.equal(larger.pieces, halved.round().to(torch.uint8))

@@ -184,6 +184,41 @@ class Terms:
         return self.parts(grid, num_empty).energy(weights)
 
 
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What the network says of B puzzles, as costs: negative log-probabilities of its logits.
+
+    position      (B, N, P)
+    right, down   (B, N, N) a seam is explained from both sides, so its cost is the sum of both
+    border        (B, N, 4) the side lies on the frame
+    absent        (B, N, 4) beyond it lies none of the given pieces
+    """
+
+    position: Tensor
+    right: Tensor
+    down: Tensor
+    border: Tensor
+    absent: Tensor
+
+    @classmethod
+    def of(cls, relations: Relations, positions: Tensor, *, closed: bool = True) -> Costs:
+        """From relations and the logits (B, N, P) of pieces at positions.
+
+        closed  every position has its piece, and every piece its position
+        """
+        sides = [
+            relations.side_logits(direction).log_softmax(dim=2).clamp_min(FLOOR)
+            for direction in Direction
+        ]  # each (B, N, N + 2)
+        right = -(sides[Direction.RIGHT][..., :-2] + sides[Direction.LEFT][..., :-2].mT)
+        down = -(sides[Direction.DOWN][..., :-2] + sides[Direction.UP][..., :-2].mT)
+        absent, border = (
+            -torch.stack([side[..., end] for side in sides], dim=2) for end in (-2, -1)
+        )
+        places = _balanced(positions) if closed else positions.log_softmax(dim=2)
+        return cls(-places.clamp_min(FLOOR), right, down, border, absent)
+
+
 def terms_of(
     relations: Relations, positions: Tensor, priors: Sequence[FloatArray], *, closed: bool = True
 ) -> list[Terms]:
@@ -191,26 +226,14 @@ def terms_of(
 
     positions  (B, N, P) logits of pieces at positions
     closed     every position has its piece, and every piece its position
-
-    A seam is explained from both sides, so its cost is the sum of both
-    negative log-probabilities.
     """
-    sides = [
-        relations.side_logits(direction).log_softmax(dim=2).clamp_min(FLOOR)
-        for direction in Direction
-    ]  # each (B, N, N + 2)
-    right = -(sides[Direction.RIGHT][..., :-2] + sides[Direction.LEFT][..., :-2].mT)
-    down = -(sides[Direction.DOWN][..., :-2] + sides[Direction.UP][..., :-2].mT)
-    absent, border = (
-        -torch.stack([side[..., end] for side in sides], dim=2) for end in (-2, -1)
-    )  # (B, N, 4)
-    places = _balanced(positions) if closed else positions.log_softmax(dim=2)
-    position = -places.clamp_min(FLOOR)
+    costs = Costs.of(relations, positions, closed=closed)
+    told = (costs.position, costs.right, costs.down, costs.border)
     return [
         Terms(
-            *(np.asarray(t[b].double()) for t in (position, right, down, border)),
+            *(np.asarray(t[b].double()) for t in told),
             *-prior[..., :2].sum(axis=-1, dtype=np.float64),
-            *(np.asarray(t[b].double()) for t in (absent, relations.stray)),
+            *(np.asarray(t[b].double()) for t in (costs.absent, relations.stray)),
         )
         for b, prior in enumerate(priors)
     ]

@@ -261,7 +261,7 @@ def _energies(layouts: Sequence[Layout]) -> FloatArray:
 
 
 def fitted_look(choices: Iterable[Choice], initial: float) -> float:
-    """How much a second look counts beside the energy, by likelihood, near what it counted before."""
+    """How much a second look counts beside the energy, by likelihood, near what it counted."""
     from scipy.optimize import minimize_scalar
 
     given = list(choices)

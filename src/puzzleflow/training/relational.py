@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,9 @@ from torch import Tensor, nn
 from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.models.relational import RelationalConfig, RelationalNet, Relations
+from puzzleflow.options import Within
+from puzzleflow.search.exact import is_exact_size
+from puzzleflow.training.layouts import layout_loss
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
 
@@ -124,11 +127,18 @@ class RelationalTraining(Trainable):
     keeps_best = False
     bundled = "relational.safetensors"
 
+    layouts: Annotated[
+        float,
+        "Weight of the likelihood of whole layouts, of closed puzzles of up to a dozen pieces.",
+        Within(0),
+    ] = 0.0
+
     def wants(self, config: RelationalConfig) -> StreamConfig:
         return StreamConfig(
             piece_px=config.piece_px,
             grids=GRIDS,
             with_prior=True,
+            cut_larger=2,  # as the solver computes the prior
             square_share=0.15,
             widest_gap=0.2,
             wide_share=0.45,
@@ -158,7 +168,19 @@ class RelationalTraining(Trainable):
         return network
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        return _related(network, batch)[1]
+        in_context, terms = _related(network, batch)
+        upright = batch.closed and not batch.hidden and batch.num_turns == 1
+        if self.layouts and upright and batch.prior is not None and is_exact_size(batch.grid):
+            plain: Any = network
+            terms["layout"] = layout_loss(
+                in_context,
+                plain.positions(in_context, batch.grid),
+                batch.prior,
+                batch.position_of,
+                batch.grid,
+            )
+            terms["loss"] = terms["loss"] + self.layouts * terms["layout"]
+        return terms
 
     def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
         """By grid; the score is minus the mean loss over the grids."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from PIL import Image
 from scipy.ndimage import distance_transform_edt
 from torch import Tensor
@@ -83,6 +84,7 @@ class StreamConfig:
     square_share: float = 0.08  # puzzles of square pieces with a fixed gap
     widest_gap: float = 0.12  # of those, as a share of the piece
     with_prior: bool = False  # compute the seam prior of every puzzle
+    cut_larger: int = 1  # pieces are cut so many times larger, and the prior is computed from that
     plain_share: float = 0.2  # puzzles cut exactly as data sets are: centre crop, no changes
     wide_share: float = 0.0  # puzzles whose outlines are moved inward
     deepest: float = 0.16  # of those, as a share of the piece
@@ -207,7 +209,7 @@ class PuzzleStream(NumberedBatches):
         self, grid: Grid, rng: np.random.Generator, picture: int, *, as_it_is: bool = False
     ) -> Cut:
         """Pieces (N, 4, px, px) of a picture and their positions; any crop, unless ``as_it_is``."""
-        px = self.config.piece_px
+        px = self._cut_px
         canvas = self._canvas(grid, picture, None if as_it_is else rng)
         square = not as_it_is and rng.random() < self.config.square_share
         cells = cells_of(canvas, grid).transpose(0, 3, 1, 2)  # (N, 3, px, px) by position
@@ -240,7 +242,7 @@ class PuzzleStream(NumberedBatches):
         unit = share * min(height / grid.rows, width / (grid.cols * stretch))
         crop_h, crop_w = unit * grid.rows, unit * grid.cols * stretch
         top, left = down * (height - crop_h), along * (width - crop_w)
-        px = self.config.piece_px
+        px = self._cut_px
         if changed and rng is not None and rng.random() < self.config.worn_share:
             pixels = worn(pixels, rng)
         image = Image.fromarray(pixels).resize(
@@ -267,11 +269,19 @@ class PuzzleStream(NumberedBatches):
         if self.config.with_prior:
             prior = torch.from_numpy(np.stack([seam_prior(straight(p)) for p in pieces]))
         shown, true = (torch.from_numpy(np.stack(arrays)) for arrays in (pieces, truths))
+        if self.config.cut_larger > 1:
+            px = self.config.piece_px
+            pixels = F.avg_pool2d(shown.flatten(0, 1).float(), self.config.cut_larger)
+            shown = pixels.round_().to(torch.uint8).view(*shown.shape[:3], px, px)
         return Batch(shown, true, grid, prior, number)
+
+    @property
+    def _cut_px(self) -> int:
+        return self.config.piece_px * self.config.cut_larger
 
     def _square_alpha(self, num_pieces: int, rng: np.random.Generator) -> ByteArray:
         """Square pieces with one gap all round, as in JPwLEG."""
-        px = self.config.piece_px
+        px = self._cut_px
         gap = int(rng.integers(0, 1 + round(self.config.widest_gap * px)))
         alpha = np.zeros((num_pieces, px, px), np.uint8)
         alpha[:, gap : px - gap, gap : px - gap] = 255
