@@ -15,7 +15,7 @@ from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import Posterior
 from puzzleflow.solvers.relational_energy import Costs, EnergyWeights
 
-WEIGHTS = EnergyWeights(position=0.02, pair=0.25, border=0.08, colour=0.5)  # while training
+ENERGY = EnergyWeights(position=0.02, pair=0.25, border=0.08, colour=0.5)  # while training
 LEAST = 1e-4  # probability that counts in what is shown
 
 
@@ -32,7 +32,7 @@ def layout_loss(
     for b, truth in enumerate(position_of.cpu().numpy()):
         energy = Energy(grid, *(cost[b].detach().cpu().double().numpy() for cost in costs))
         belief = posterior(energy, seed=b)
-        differing.append(_minus(_true(truth, grid), belief))
+        differing.append(_true_minus_expected(truth, belief))
         surprises.append(-np.log(np.maximum(belief.confidence(truth), LEAST)).mean())
     steered = torch.zeros((), device=positions.device)
     for cost, parts in zip(costs, zip(*differing, strict=True), strict=True):
@@ -52,25 +52,20 @@ def _energies(
         on_frame[direction, grid.on_frame(direction)] = 1.0
     colour_right, colour_down = prior[..., :2].sum(dim=-1).neg().unbind(dim=1)  # (B, N, N)
     return (
-        WEIGHTS.position * costs.position + WEIGHTS.border * costs.border @ on_frame,
-        WEIGHTS.pair * costs.right + WEIGHTS.colour * colour_right,
-        WEIGHTS.pair * costs.down + WEIGHTS.colour * colour_down,
+        ENERGY.position * costs.position + ENERGY.border * costs.border @ on_frame,
+        ENERGY.pair * costs.right + ENERGY.colour * colour_right,
+        ENERGY.pair * costs.down + ENERGY.colour * colour_down,
     )
 
 
-def _true(position_of: IntArray, grid: Grid) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(N, P), (N, N), (N, N): 1 where the true layout has a piece at a position, two in a seam."""
-    N, piece_at = len(position_of), invert(position_of)
-    placed, right, down = np.zeros((3, N, N))
-    placed[np.arange(N), position_of] = 1.0
-    for seams, direction in ((right, Direction.RIGHT), (down, Direction.DOWN)):
-        one, other = piece_at[grid.neighbours(direction)].T
-        seams[one, other] = 1.0
-    return placed, right, down
-
-
-def _minus(
-    true: tuple[FloatArray, FloatArray, FloatArray], belief: Posterior
+def _true_minus_expected(
+    position_of: IntArray, belief: Posterior
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    placed, right, down = true
-    return placed - belief.position_prob, right - belief.right_prob, down - belief.down_prob
+    """(N, P) pieces at positions, (N, N) right and (N, N) down seams: 1 where true, less p."""
+    piece_at = invert(position_of)
+    placed, right, down = -belief.position_prob, -belief.right_prob, -belief.down_prob
+    placed[np.arange(len(position_of)), position_of] += 1.0
+    for seams, direction in ((right, Direction.RIGHT), (down, Direction.DOWN)):
+        one, other = piece_at[belief.grid.neighbours(direction)].T
+        seams[one, other] += 1.0
+    return placed, right, down

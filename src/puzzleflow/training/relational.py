@@ -168,16 +168,11 @@ class RelationalTraining(Trainable):
         return network
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        in_context, terms = _related(network, batch)
+        in_context, positions, terms = _related(network, batch)
         upright = batch.closed and not batch.hidden and batch.num_turns == 1
         if self.layouts and upright and batch.prior is not None and is_exact_size(batch.grid):
-            plain: Any = network
             terms["layout"] = layout_loss(
-                in_context,
-                plain.positions(in_context, batch.grid),
-                batch.prior,
-                batch.position_of,
-                batch.grid,
+                in_context, positions, batch.prior, batch.position_of, batch.grid
             )
             terms["loss"] = terms["loss"] + self.layouts * terms["layout"]
         return terms
@@ -187,20 +182,21 @@ class RelationalTraining(Trainable):
         return _by_grid(network, list(batches))
 
 
-def _related(network: nn.Module, batch: Batch) -> tuple[Relations, dict[str, Tensor]]:
-    """What the network says of a batch, and its losses."""
+def _related(network: nn.Module, batch: Batch) -> tuple[Relations, Tensor, dict[str, Tensor]]:
+    """What the network says of a batch, logits (B, N, P) of positions, and its losses."""
     in_context, isolated = network(batch.pixels(), batch.prior, batch.world)
     plain: Any = network
+    positions: Tensor = plain.positions(in_context, batch.grid)
     terms = relational_loss(
         in_context,
         isolated,
-        plain.positions(in_context, batch.grid),
+        positions,
         batch.position_of,
         batch.grid,
         closed=batch.world.closed,
         num_turns=batch.num_turns,
     )
-    return in_context, terms
+    return in_context, positions, terms
 
 
 def _by_grid(network: nn.Module, batches: list[Batch]) -> dict[str, Any]:
@@ -218,14 +214,13 @@ def validate_relations(network: nn.Module, batches: list[Batch], grid: Grid) -> 
     """Loss, share of sides whose neighbour (or frame) comes first, share of pieces likewise."""
     loss, side_hits, place_hits = 0.0, 0, 0
     for batch in batches:
-        in_context, terms = _related(network, batch)
+        in_context, positions, terms = _related(network, batch)
         loss += float(terms["loss"]) * len(batch)
         for direction in Direction:
             targets = neighbour_targets(batch.position_of, grid, direction)
             hits = in_context.side_logits(direction).argmax(dim=2) == targets
             side_hits += int(hits.sum())
-        places = network.positions(in_context, grid).argmax(dim=2)  # type: ignore[operator]
-        place_hits += int((places == batch.position_of).sum())
+        place_hits += int((positions.argmax(dim=2) == batch.position_of).sum())
     puzzles = sum(len(batch) for batch in batches)
     pieces = puzzles * grid.num_pieces
     return {
