@@ -230,3 +230,5 @@ def test_pieces_cut_larger_are_the_same_puzzle_with_a_closer_prior(
     assert torch.equal(larger.prior, whole.prior)
     halved = whole.pieces.float().unflatten(4, (32, 2)).unflatten(3, (32, 2)).mean((4, 6))
     assert torch.equal(larger.pieces, halved.round().to(torch.uint8))
+    with pytest.raises(InputError, match="cut_larger"):
+        replace(config, cut_larger=0)

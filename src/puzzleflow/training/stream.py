@@ -97,6 +97,10 @@ class StreamConfig:
     turned_share: float = 0.0  # batches with pieces in all four turns, their grid not told
     foreign_kind: str = "any"  # of strangers: any, or the same kind of picture, or another
 
+    def __post_init__(self) -> None:
+        if self.cut_larger < 1:
+            raise InputError(f"cut_larger: expected a number from 1 up, not {self.cut_larger}")
+
 
 class NumberedBatches(IterableDataset[Batch]):
     """Endless batches, each a function of its number; workers take turns."""
