@@ -16,7 +16,6 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.models.checkpoint import load_weights, restore
 from puzzleflow.models.relational import RelationalConfig, RelationalNet, Relations
 from puzzleflow.options import Within
-from puzzleflow.search.exact import is_exact_size
 from puzzleflow.training.layouts import layout_loss
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
@@ -129,7 +128,7 @@ class RelationalTraining(Trainable):
 
     layouts: Annotated[
         float,
-        "Weight of the likelihood of whole layouts, of closed puzzles of up to a dozen pieces.",
+        "Weight of the likelihood of whole layouts.",
         Within(0),
     ] = 0.0
 
@@ -169,10 +168,15 @@ class RelationalTraining(Trainable):
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
         in_context, positions, terms = _related(network, batch)
-        upright = batch.closed and not batch.hidden and batch.num_turns == 1
-        if self.layouts and upright and batch.prior is not None and is_exact_size(batch.grid):
+        if self.layouts and batch.prior is not None:
             terms["layout"] = layout_loss(
-                in_context, positions, batch.prior, batch.position_of, batch.grid
+                in_context,
+                positions,
+                batch.prior,
+                batch.position_of,
+                batch.grid,
+                closed=batch.closed,
+                num_turns=batch.num_turns,
             )
             terms["loss"] = terms["loss"] + self.layouts * terms["layout"]
         return terms
