@@ -13,10 +13,10 @@ from puzzleflow.core.pose import Pose
 from puzzleflow.generation.free_form import FreeForm, break_picture
 from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.solvers.free_form.candidates import Search
-from puzzleflow.solvers.free_form.measures import INPUTS
+from puzzleflow.solvers.free_form.measures import CHANNELS, COLOURS, INPUTS, LENGTH, SEEN
 from puzzleflow.solvers.free_form.seams import load_scorer
 from puzzleflow.training.seam_examples import Arrays, _error, _true, examples_of, joined
-from puzzleflow.training.seams import SETTINGS, SeamRun, area_under_curve, rightness
+from puzzleflow.training.seams import SETTINGS, SeamRun, area_under_curve, rightness, varied
 
 SEARCH = Search(peaks=4, fine_px=40)
 
@@ -42,6 +42,31 @@ def test_examples_hold_right_and_wrong_joins(broken: FragmentSet, examples: Arra
     assert examples["inputs"].shape == (len(error), INPUTS)
     assert np.isfinite(examples["inputs"]).all()
     assert not examples["inputs"][:, -3:].any()  # the gap of the set is not told yet
+    assert examples["strips"].shape == (len(error), 2, CHANNELS, LENGTH)
+    assert np.isfinite(examples["strips"]).all()
+
+
+def test_strips_vary_in_colour_but_not_in_what_fits(examples: Arrays) -> None:
+    strips = examples["strips"][:40]
+    seen = varied(strips, np.random.default_rng(1))
+    assert seen.shape == strips.shape
+    assert seen.dtype == np.float32
+    own, other = (seen[:, :, at : at + 9] for at in (COLOURS, COLOURS + 9))
+    assert not np.allclose(own, strips[:, :, COLOURS : COLOURS + 9])
+    # what is alike stays alike: differences are turned and stretched, nothing else
+    near = (seen[:, :, SEEN] > 0) & (strips[:, :, SEEN] > 0)
+    away = np.square(own - other).sum(axis=2)
+    before = np.square(
+        strips[:, :, COLOURS : COLOURS + 9].astype(np.float32) - strips[:, :, COLOURS + 9 : -3]
+    ).sum(axis=2)
+    ratio = away.sum(axis=(1, 2)) / np.maximum(before.sum(axis=(1, 2)), 1e-6)
+    assert near.any()
+    stretched = np.sqrt(ratio[before.sum(axis=(1, 2)) > 1])
+    assert len(stretched)
+    # parts whose other edge is not seen also move with the light: a little more than the stretch
+    assert (stretched > 0.75).all()
+    same = varied(strips, np.random.default_rng(1))
+    np.testing.assert_array_equal(seen, same)
 
 
 def test_a_scorer_moves_the_examples(broken: FragmentSet, examples: Arrays) -> None:
@@ -81,7 +106,7 @@ def test_a_run_writes_weights_that_the_solver_reads(examples: Arrays, tmp_path: 
     described = run.save()
     assert 0 <= described["validation"]["beats"] <= 1
     network = load_scorer(tmp_path / "run" / "seams.safetensors")
-    shown = torch.from_numpy(run.held_out["inputs"][:2])
-    assert network(shown).shape == (2, 2)
+    held_out = (run.held_out[name][:2].astype(np.float32) for name in ("strips", "inputs"))
+    assert network(*map(torch.from_numpy, held_out)).shape == (2, 2)
     with pytest.raises(InputError):
         SeamRun(tmp_path / "other", files[:1])

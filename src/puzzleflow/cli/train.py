@@ -106,8 +106,8 @@ def held_out(
 def seams(
     data: Annotated[Path, typer.Option(help="Folder of pictures; the training part is broken.")],
     out: Annotated[Path, typer.Option(help="Folder for state, log and weights; goes on there.")],
-    sets: Annotated[int, typer.Option(help="Pictures that are broken.", min=20)] = 400,
-    steps: Annotated[int, typer.Option(help="Length of the whole run.", min=1)] = 800,
+    sets: Annotated[int, typer.Option(help="Pictures that are broken.", min=20)] = 800,
+    steps: Annotated[int, typer.Option(help="Length of the whole run.", min=1)] = 4000,
     seed: Annotated[int, typer.Option(help="Of the broken pictures and the network.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes that break; -1: every core.")] = 1,
     scorer: Annotated[

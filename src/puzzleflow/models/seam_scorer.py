@@ -1,8 +1,9 @@
 """The seam scorer: from what a join shows, how much speaks for it, and how wide its gap is.
 
-What is to be seen along a seam is measured first (``solvers/free_form/measures.py``): how
-long and even the gap is, how alike the colours of both sides are, how they vary together.
-A small network weighs it.
+What is to be seen along a seam is a strip along either edge, and what was measured of both
+(``solvers/free_form/measures.py``): how long and even the gap is, how alike the colours of
+both sides are, how they vary together. Convolutions run along the strips; a small network
+weighs what they find beside the measures.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
@@ -17,14 +19,27 @@ from puzzleflow.core.errors import InputError
 
 @dataclass(frozen=True)
 class SeamConfig:
-    """Sizes of the network; ``inputs`` are the numbers that a join shows."""
+    """Sizes of the network.
+
+    inputs    numbers that are told of a join
+    channels  of a point of a strip
+    weight    the channel that says how much a point counts
+    width     of the convolutions
+    """
 
     inputs: int = 71
+    channels: int = 30
+    weight: int = 6
+    width: int = 32
+    num_layers: int = 3
     hidden: int = 64
 
     def __post_init__(self) -> None:
-        if not all(isinstance(n, int) and 1 <= n <= 512 for n in (self.inputs, self.hidden)):
+        sizes = (self.inputs, self.channels, self.width, self.num_layers, self.hidden)
+        if not all(isinstance(n, int) and 1 <= n <= 512 for n in sizes):
             raise InputError("a seam scorer: expected sizes from 1 to 512")
+        if not (isinstance(self.weight, int) and 0 <= self.weight < self.channels):
+            raise InputError("a seam scorer: no such channel")
 
 
 class SeamScorer(nn.Module):
@@ -38,20 +53,40 @@ class SeamScorer(nn.Module):
         self.config = config = config or SeamConfig()
         self.register_buffer("mean", torch.zeros(config.inputs))
         self.register_buffer("spread", torch.ones(config.inputs))
+        self.along = nn.ModuleList(
+            nn.Conv1d(
+                config.width if layer else config.channels,
+                config.width,
+                kernel_size=3,
+                padding=2**layer,
+                dilation=2**layer,
+            )
+            for layer in range(config.num_layers)
+        )
         self.head = nn.Sequential(
-            nn.Linear(config.inputs, config.hidden),
+            nn.Dropout(0.15),
+            nn.Linear(4 * config.width + config.inputs, config.hidden),
             nn.GELU(),
-            nn.Dropout(0.2),
+            nn.Dropout(0.1),
             nn.Linear(config.hidden, config.hidden),
             nn.GELU(),
-            nn.Dropout(0.2),
             nn.Linear(config.hidden, 2),
         )
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """(S, I) → (S, 2)."""
-        told: Tensor = self.head(((inputs - self.mean) / self.spread).clamp(-4, 4))
-        return told
+    def forward(self, strips: Tensor, inputs: Tensor) -> Tensor:
+        """(S, 2, C, L) and (S, I) → (S, 2); which edge comes first makes no difference."""
+        hidden = strips.flatten(0, 1)  # (2 S, C, L)
+        weight = hidden[:, self.config.weight, None]  # (2 S, 1, L)
+        for layer, convolution in enumerate(self.along):
+            found = F.gelu(convolution(hidden))
+            hidden = hidden + found if layer else found
+        counted = hidden * weight
+        mean = counted.sum(dim=2) / (weight.sum(dim=2) + 1.0)
+        seen = torch.cat([mean, counted.amax(dim=2)], dim=1).unflatten(0, (-1, 2))  # (S, 2, 2 W)
+        one, other = seen.unbind(dim=1)
+        told = ((inputs - self.mean) / self.spread).clamp(-4, 4)
+        answer: Tensor = self.head(torch.cat([(one + other) / 2, (one - other).abs(), told], dim=1))
+        return answer
 
     @torch.no_grad()
     def fit_scale(self, inputs: Tensor) -> None:

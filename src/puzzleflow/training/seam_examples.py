@@ -110,7 +110,8 @@ def examples_of(
 ) -> Arrays:
     """Examples of one set.
 
-    inputs   (S, I) what a join shows, float32
+    inputs   (S, I) what is measured of a join, float32
+    strips   (S, 2, C, L) what is seen along its edges, float16
     error    (S,) of its pose over the tolerance, infinite where the two are no neighbours
     gap      (S,) over √area at the true pose, NaN where there is none
     set_gap  (S,) the median of these over the set
@@ -136,8 +137,10 @@ def examples_of(
         joins = _liked(seams, found) + left + near + _liked(seams, near[:: len(JITTERS)])
     gaps = measured(prepared.contours, *placed(exact, prepared.scale)).gaps
     gap_of = {(i, j): float(gap) for (i, j, _), gap in zip(exact, gaps, strict=True)}
+    shown = measured(prepared.contours, *placed(joins, prepared.scale))
     return {
-        "inputs": measured(prepared.contours, *placed(joins, prepared.scale)).inputs,
+        "inputs": shown.inputs,
+        "strips": shown.strips.astype(np.float16),
         "error": np.array([_error(broken, *join) for join in joins], dtype=np.float32),
         "gap": np.array([gap_of.get((i, j), np.nan) for i, j, _ in joins], dtype=np.float32),
         "set_gap": np.full(len(joins), np.median(gaps) if len(gaps) else 0.0, dtype=np.float32),

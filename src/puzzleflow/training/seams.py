@@ -5,7 +5,7 @@ learns is the logarithm of a ratio of likelihoods: how much a seam speaks for a 
 whatever the odds before. The nearer a pose is to the true one the more it is right, so
 that most speaks for the true pose itself. Right joins also teach it the gap that the two
 fragments should have. In some the gap of the whole set is known, as it is to the solver
-when it looks again.
+when it looks again. Strips come in other colours and mirrored, as often as they are shown.
 """
 
 from __future__ import annotations
@@ -25,33 +25,45 @@ from puzzleflow.core.rng import child_rng, child_seed
 from puzzleflow.core.types import BoolArray, FloatArray
 from puzzleflow.models.checkpoint import save_weights
 from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer
-from puzzleflow.solvers.free_form.measures import GAP_UNIT, expecting
+from puzzleflow.solvers.free_form.measures import (
+    COLOURS,
+    GAP_UNIT,
+    NUM_COLOURS,
+    SEEN,
+    SINE,
+    SLIDE,
+    expecting,
+)
 from puzzleflow.training.loop import Figures, LoopSettings, Trainer, described_config
 from puzzleflow.training.seam_examples import Arrays, joined
 from puzzleflow.training.state import load_state
 
 KIND = "seams"
 SETTINGS = LoopSettings(
-    steps=800,
+    steps=3000,
     learning_rate=3e-3,
     hold=0.3,
     weight_decay=0.1,
-    ema_decay=0.98,
-    validate_every=100,
+    ema_decay=0.99,
+    validate_every=300,
     log_every=100,
 )
-BATCH = 512
+BATCH = 256
 GAP_WEIGHT = 0.2
 RIGHT, WRONG = 0.5, 2.5  # errors in tolerances; between them a join is right in part
 KNOWN = 0.6  # share of joins whose set's gap is known
 GAP_NOISE = 0.012  # of √area: how well
 FINDS_GAP = 1.5  # errors up to which a join tells of its gap
+HUE, OPPOSITE = 0.6, 0.3  # radians by which colours turn; share in which they turn by half, too
+LIGHT, CONTRAST = 0.25, 0.2  # by which all colours of a join are moved and stretched
+MANY = 2048  # joins that are looked at together
 
 
 @dataclass(frozen=True)
 class SeamBatch:
-    """S joins: what they show (S, I), how right they are (S,), gap (S,) or NaN."""
+    """S joins: what they show (S, 2, C, L) and (S, I), how right they are (S,), gap (S,) or NaN."""
 
+    strips: Tensor
     inputs: Tensor
     right: Tensor
     gap: Tensor
@@ -72,6 +84,31 @@ def read_examples(paths: Sequence[Path]) -> Arrays:
 def rightness(error: FloatArray) -> FloatArray:
     """(S,) float32 in [0, 1]: 1 up to ``RIGHT``, 0 from ``WRONG`` on."""
     return np.asarray(np.clip((WRONG - error) / (WRONG - RIGHT), 0, 1), np.float32)
+
+
+def varied(strips: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """(S, 2, C, L) float32: the same joins in other colours, some mirrored, either edge first."""
+    S = len(strips)
+
+    def drawn(share: float) -> BoolArray:
+        return np.asarray(rng.random(S) < share)[:, None, None, None]
+
+    seen = np.where(drawn(0.5), strips[:, ::-1], strips)
+    mirrored = seen[..., ::-1].copy()
+    mirrored[:, :, (SINE, SLIDE)] *= -1
+    seen = np.where(drawn(0.5), mirrored, seen).astype(np.float32)
+    turn = rng.uniform(-HUE, HUE, S) + np.pi * (rng.random(S) < OPPOSITE)
+    light = rng.normal(0, LIGHT, (S, 1, 1))
+    stretch = rng.uniform(1 - CONTRAST, 1 + CONTRAST, (S, 1, 1))
+    cos, sin = (stretch * part[:, None, None] for part in (np.cos(turn), np.sin(turn)))
+    for number in range(NUM_COLOURS):
+        at = COLOURS + 3 * number
+        told = seen[:, :, SEEN] if number >= NUM_COLOURS // 2 else 1.0  # the other's may be none
+        lightness, a, b = (seen[:, :, at + c].copy() for c in range(3))
+        seen[:, :, at] = (stretch * lightness + light) * told
+        seen[:, :, at + 1] = cos * a - sin * b
+        seen[:, :, at + 2] = sin * a + cos * b
+    return seen
 
 
 class SeamRun:
@@ -112,13 +149,24 @@ class SeamRun:
             told = expecting(chosen["inputs"], chosen["set_gap"] + noise)
             known = rng.random((BATCH, 1)) < KNOWN
             gap = np.where(chosen["error"] < FINDS_GAP, chosen["gap"], np.nan)
-            values = np.where(known, told, chosen["inputs"]), rightness(chosen["error"]), gap
+            inputs = np.where(known, told, chosen["inputs"])
+            values = varied(chosen["strips"], rng), inputs, rightness(chosen["error"]), gap
             yield SeamBatch(*map(torch.from_numpy, values))
 
     def figures(self, network: nn.Module) -> Figures:
         """On the examples held out: balanced loss, and how often a right join beats a wrong one."""
-        inputs, error = self.held_out["inputs"], self.held_out["error"]
-        told = network(torch.from_numpy(expecting(inputs, self.held_out["set_gap"]))).numpy()
+        held_out, error = self.held_out, self.held_out["error"]
+        inputs = expecting(held_out["inputs"], held_out["set_gap"])
+        parts = np.array_split(np.arange(len(error)), 1 + len(error) // MANY)
+        told = np.concatenate(
+            [
+                network(
+                    torch.from_numpy(held_out["strips"][part]).float(),
+                    torch.from_numpy(inputs[part]),
+                ).numpy()
+                for part in parts
+            ]
+        )  # (S, 2)
         scores, right = told[:, 0], rightness(error)
         loss = np.logaddexp(0, scores) - right * scores
         within, wrong = error <= 1, error >= WRONG
@@ -149,7 +197,7 @@ class SeamRun:
 
 def seam_loss(network: nn.Module, batch: SeamBatch) -> dict[str, Tensor]:
     """Cross-entropy of what is right, and the error of the gap where it is known."""
-    told = network(batch.inputs)  # (S, 2)
+    told = network(batch.strips, batch.inputs)  # (S, 2)
     right = F.binary_cross_entropy_with_logits(told[:, 0], batch.right)
     known = batch.gap.isfinite()
     gap = F.smooth_l1_loss(told[known, 1], batch.gap[known] / GAP_UNIT, beta=0.2)

@@ -9,14 +9,24 @@ from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose
 from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.solvers.free_form.candidates import Prepared, Search
-from puzzleflow.solvers.free_form.contour import contours
-from puzzleflow.solvers.free_form.measures import INPUTS, expecting, measured, placed
+from puzzleflow.solvers.free_form.contour import SIGHT, contours
+from puzzleflow.solvers.free_form.measures import (
+    CHANNELS,
+    COLOURS,
+    INPUTS,
+    LENGTH,
+    SEEN,
+    expecting,
+    measured,
+    placed,
+)
 from puzzleflow.solvers.free_form.palette import Palette
 from puzzleflow.solvers.free_form.ranking import expected_gap, ranked
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 from puzzleflow.solvers.free_form.seams import Seams
 
 SIDE = 80
+RED_AND_BLUE = ((200, 0, 0), (0, 0, 200))
 
 
 def square(colour: tuple[int, int, int], name: str) -> Fragment:
@@ -28,7 +38,7 @@ def square(colour: tuple[int, int, int], name: str) -> Fragment:
 @pytest.fixture(scope="module")
 def squares() -> list[Fragment]:
     """Left one red, right one blue."""
-    return [square((200, 0, 0), "red"), square((0, 0, 200), "blue")]
+    return [square(RED_AND_BLUE[0], "red"), square(RED_AND_BLUE[1], "blue")]
 
 
 def test_a_square_is_a_ring_with_normals_outward(squares: list[Fragment]) -> None:
@@ -59,6 +69,29 @@ def test_a_seam_shows_its_gap_its_length_and_where_it_runs(squares: list[Fragmen
     assert not seen.frames[2].any()
 
 
+def test_strips_show_how_both_edges_lie_and_their_colours(squares: list[Fragment]) -> None:
+    scaled = ScaledSet.of(squares, Palette.of(squares), SIDE)
+    seen = measured(contours(scaled), *placed([(0, 1, Pose(SIDE + 6, 0))], 1.0))
+    assert seen.strips.shape == (1, 2, CHANNELS, LENGTH)
+    red, blue = (scaled.palette.normalised(np.float32([c]) / 255)[0] for c in RED_AND_BLUE)
+    facing = seen.strips[0, :, 4].astype(bool)  # (2, L)
+    assert facing.sum(axis=1).min() > 20
+    for edge, own, other in ((0, red, blue), (1, blue, red)):
+        strip = seen.strips[0, edge][:, facing[edge]]  # (C, points)
+        middle = strip[:, strip.shape[1] // 2]
+        assert middle[0] == pytest.approx(6 / SIDE / SIGHT, abs=0.05)  # distance over the sight
+        assert middle[1] == pytest.approx(-1, abs=0.01)  # normals against each other
+        assert middle[2:4] == pytest.approx(0, abs=0.06)  # sine, slide: less than a pixel
+        for kind in range(3):
+            at = COLOURS + 3 * kind
+            np.testing.assert_allclose(middle[at : at + 3], own, atol=0.05)
+            np.testing.assert_allclose(middle[at + 9 : at + 12], other, atol=0.05)
+        alike = np.exp(-3 * np.square(red - blue).sum())
+        assert middle[27:] == pytest.approx(alike, abs=0.02)
+    nothing = seen.strips[0][:, SEEN] == 0
+    assert not np.moveaxis(seen.strips[0], 1, 2)[nothing][:, COLOURS + 9 :].any()
+
+
 def test_like_colours_show_and_a_known_gap_is_told(squares: list[Fragment]) -> None:
     alike = [squares[0], square((200, 0, 0), "red again")]
     both = []
@@ -86,9 +119,9 @@ def test_what_was_said_is_remembered(squares: list[Fragment]) -> None:
     class Counting(SeamScorer):
         asked = 0
 
-        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        def forward(self, strips: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
             self.asked += len(inputs)
-            return super().forward(inputs)
+            return super().forward(strips, inputs)
 
     network = Counting().eval()
     seams = Seams(Prepared.of(squares, Search()), network)
@@ -103,7 +136,7 @@ def test_what_was_said_is_remembered(squares: list[Fragment]) -> None:
 class Likes(SeamScorer):
     """Speaks for a gap of .08 and for edges that run alike."""
 
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+    def forward(self, strips: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         away = (0.26 * inputs[:, 32] - 0.08).abs() / 0.02 + 20 * inputs[:, 26]
         return torch.stack([3 - away, torch.full_like(away, 0.5)], dim=1)
 

@@ -1,10 +1,10 @@
-"""What the seam of two placed fragments shows: numbers measured point by point along both edges.
+"""What the seam of two placed fragments shows: strips along both edges, and measures of them.
 
 A strip runs along the outline of one fragment, at most L points with the middle of the
 contact in its middle. Every point tells the colours behind it, those behind the point of
 the other fragment that is nearest, and how the two edges lie to each other. Points that
-face each other nearer count more. Both strips of a join are measured, and their mean and
-how they differ are what the scorer is shown.
+face each other nearer count more. The scorer is shown both strips of a join as they are, and
+what is measured along them: the mean of both and how they differ.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puzzleflow.core.pose import Pose
-from puzzleflow.search.compiling import compiled
+from puzzleflow.search.compiling import compiled, inner
 from puzzleflow.solvers.free_form.contour import SIGHT, SPACING, Contour
 
 LENGTH = 56  # L, points of a strip
@@ -25,6 +25,9 @@ MEASURES = 33  # of one strip
 FACTS = 5  # of a join as a whole
 INPUTS = 2 * MEASURES + FACTS
 CONTACT, MEAN_GAP = 0, 32  # among the measures
+CHANNELS = 30  # of a point of a strip; see _draw
+SINE, SLIDE, SEEN, COLOURS = 2, 3, 5, 9  # among the channels
+NUM_COLOURS = 6  # three of the edge itself, three of the other
 GAP_UNIT = 0.1  # of √area
 FACING = -0.2  # cosine of normals from which two edges face each other
 NEAR = 0.85  # of the sight: points that are farther apart count nothing
@@ -40,7 +43,8 @@ JoinPose = tuple[int, int, Pose]
 class Measured:
     """S joins.
 
-    inputs    (S, I) what the scorer is shown; of the gap that a set has it knows nothing yet
+    inputs    (S, I) what the scorer is told; of the gap that a set has it knows nothing yet
+    strips    (S, 2, C, L) what it sees along both edges
     gaps      (S,) mean distance of the edges that face each other, over the median √area
     contacts  (S,) how long they face each other, over the median √area
     frames    (S, 4) middle of the contact and outward normal there, as the first fragment
@@ -48,6 +52,7 @@ class Measured:
     """
 
     inputs: Floats
+    strips: Floats
     gaps: Floats
     contacts: Floats
     frames: Floats
@@ -63,7 +68,8 @@ def placed(joins: Sequence[JoinPose], scale: float) -> tuple[NDArray[np.intp], D
 def measured(rings: Sequence[Contour], ends: NDArray[np.intp], at: Doubles) -> Measured:
     """Of joins as :func:`placed` tells them: how the second lies as the first sees it."""
     count = len(ends)
-    strips = np.zeros((count, 2, MEASURES), dtype=np.float32)
+    strips = np.zeros((count, 2, CHANNELS, LENGTH), dtype=np.float32)
+    measures = np.zeros((count, 2, MEASURES), dtype=np.float32)
     frames = np.zeros((count, 2, 4), dtype=np.float32)
     facts = np.zeros((count, FACTS), dtype=np.float32)
     for number, ((i, j), (x, y, angle)) in enumerate(zip(ends.tolist(), at.tolist(), strict=True)):
@@ -73,18 +79,19 @@ def measured(rings: Sequence[Contour], ends: NDArray[np.intp], at: Doubles) -> M
         _strip(
             one.points, one.normals, one.profile, two.points, two.normals, two.profile,
             two.nearest, two.distance, sight, x, y, angle,
-            strips[number, 0], frames[number, 0],
+            strips[number, 0], measures[number, 0], frames[number, 0],
         )  # fmt: skip
         _strip(
             two.points, two.normals, two.profile, one.points, one.normals, one.profile,
             one.nearest, one.distance, sight, -(cos * x - sin * y), -(sin * x + cos * y), -angle,
-            strips[number, 1], frames[number, 1],
+            strips[number, 1], measures[number, 1], frames[number, 1],
         )  # fmt: skip
         small, large = sorted((one.root, two.root))
         facts[number, :2] = math.log(small / large), math.log(small / one.unit)
-    mean, apart = strips.mean(axis=1), np.abs(strips[:, 0] - strips[:, 1])  # (S, M)
+    mean, apart = measures.mean(axis=1), np.abs(measures[:, 0] - measures[:, 1])  # (S, M)
     return Measured(
         np.concatenate([mean, apart, facts], axis=1),
+        strips,
         SIGHT * mean[:, MEAN_GAP],
         LENGTH * SPACING * mean[:, CONTACT],
         frames[:, 0],
@@ -99,14 +106,62 @@ def expecting(inputs: Floats, gap: float | Floats) -> Floats:
     return told
 
 
+@inner
+def _draw(
+    normals: Floats, profile: Floats, profile_2: Floats, size: int,
+    rows: Ints, told: Floats, faces: Floats, first: int, used: int, strip: Floats,
+) -> None:  # fmt: skip
+    """(C, L) of every point: how it lies to the nearest of the other's, and colours of both.
+
+    Distance, cosine and sine of the normals, slide, whether it faces the other, whether one is
+    near, how much it counts, bend of the edge, how far the nearest point moves on to the next;
+    colours at the edge, softened and deep, of its own and of the other; how alike each is.
+    """
+    count = len(rows)
+    for k in range(used):
+        i = (first + k) % count
+        j = rows[i]
+        ahead = (i + 1) % count
+        strip[0, k] = told[i, 0]
+        strip[7, k] = 2 * (normals[i, 0] * normals[ahead, 1] - normals[i, 1] * normals[ahead, 0])
+        _colours(profile, i, strip, 9, k)
+        if j < 0:
+            continue
+        strip[1, k] = told[i, 1]
+        strip[2, k] = told[i, 2]
+        strip[3, k] = told[i, 3]
+        strip[4, k] = faces[i]
+        strip[5, k] = 1.0
+        strip[6, k] = faces[i] * max(0.0, min(1.0, 1.0 - told[i, 0] / NEAR))
+        if rows[ahead] >= 0:
+            step = (j - rows[ahead] + size // 2) % size - size // 2
+            strip[8, k] = min(max(step / 4.0, -1.0), 1.0)
+        _colours(profile_2, j, strip, 18, k)
+        for kind in range(3):
+            away = 0.0
+            for c in range(3 * kind, 3 * kind + 3):
+                away += (strip[9 + c, k] - strip[18 + c, k]) ** 2
+            strip[27 + kind, k] = math.exp(-3.0 * away)
+
+
+@inner
+def _colours(profile: Floats, i: int, strip: Floats, channel: int, k: int) -> None:
+    """Behind a point: at the edge, softened, deep."""
+    for c in range(3):
+        edge, second, third = profile[i, c], profile[i, 3 + c], profile[i, 6 + c]
+        strip[channel + c, k] = edge
+        strip[channel + 3 + c, k] = (edge + second + third) / 3.0
+        strip[channel + 6 + c, k] = (third + profile[i, 9 + c] + profile[i, 12 + c]) / 3.0
+
+
 @compiled
 def _strip(
     points: Floats, normals: Floats, profile: Floats,
     points_2: Floats, normals_2: Floats, profile_2: Floats,
     nearest: Ints, distance: Floats, sight: float,
-    x: float, y: float, angle: float, out: Floats, frame: Floats,
+    x: float, y: float, angle: float, strip: Floats, out: Floats, frame: Floats,
 ) -> None:  # fmt: skip
-    """Measure one strip; the second fragment lies at (x, y, angle) as the first sees it."""
+    """Draw and measure one strip; the second lies at (x, y, angle) as the first sees it."""
     cos = math.cos(angle)
     sin = math.sin(angle)
     height, width = distance.shape
@@ -148,6 +203,7 @@ def _strip(
     middle = round(math.atan2(mid_y, mid_x) / turn)
     used = min(LENGTH, count)
     size = points_2.shape[0]
+    _draw(normals, profile, profile_2, size, rows, told, faces, middle - used // 2, used, strip)
 
     # the strip: colours at the edge, softened, deep, carried on into the gap
     weight = np.zeros(used)

@@ -18,8 +18,8 @@ POLISHED = 10  # candidates of a pair that are moved, with great steps and with 
 WITNESSES = 2  # candidates of a fragment that are asked for the gap
 WITNESS_SCORE = 1.0  # less says nothing of it
 # what single joins tell is drawn to the usual gap, and false ones lie close: the line through
-# 298 broken training pictures, mean error .015 (as told: .024)
-AT_NO_GAP, PER_GAP = -0.021, 1.994
+# 40 broken training pictures, mean error .007 (as told: .014)
+AT_NO_GAP, PER_GAP = -0.031, 1.814
 WIDEST = 0.2  # of √area
 
 

@@ -85,7 +85,7 @@ class Seams:
         """Of joins as :func:`~puzzleflow.solvers.free_form.measures.placed` gives them."""
         seen = measured(self.prepared.contours, ends, at)
         inputs = seen.inputs if self.gap is None else expecting(seen.inputs, self.gap)
-        answer = self.network(torch.from_numpy(inputs)).numpy()
+        answer = self.network(*map(torch.from_numpy, (seen.strips, inputs))).numpy()
         return Told(answer[:, 0], answer[:, 1] * GAP_UNIT, seen.contacts, seen.frames)
 
     def opened(self, joins: Sequence[JoinPose], widths: Sequence[float]) -> list[JoinPose]:
