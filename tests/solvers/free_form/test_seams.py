@@ -21,7 +21,7 @@ from puzzleflow.solvers.free_form.measures import (
     placed,
 )
 from puzzleflow.solvers.free_form.palette import Palette
-from puzzleflow.solvers.free_form.ranking import expected_gap, ranked
+from puzzleflow.solvers.free_form.ranking import AT_NO_GAP, PER_GAP, expected_gap, ranked
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 from puzzleflow.solvers.free_form.seams import Seams
 
@@ -133,6 +133,18 @@ def test_what_was_said_is_remembered(squares: list[Fragment]) -> None:
     assert seams.scores([]).shape == (0, 3)
 
 
+def test_many_joins_are_looked_at_some_at_a_time(
+    squares: list[Fragment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    prepared, network = Prepared.of(squares, Search()), SeamScorer().eval()
+    joins = [(0, 1, Pose(SIDE + shift, shift)) for shift in range(7)]
+    at_once = Seams(prepared, network).scores(joins)
+    monkeypatch.setattr("puzzleflow.solvers.free_form.seams.TOGETHER", 3)
+    np.testing.assert_allclose(Seams(prepared, network).scores(joins), at_once, rtol=1e-4)
+    assert len(np.unique(at_once[:, 0])) > 3
+
+
 class Likes(SeamScorer):
     """Speaks for a gap of .08 and for edges that run alike."""
 
@@ -168,7 +180,7 @@ def test_candidates_are_ranked_by_a_scorer_that_knows_the_gap_of_the_set(
     scores = [each.score for each in order]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] > 2
-    assert knowing.gap == pytest.approx(1.994 * 0.05 - 0.021, abs=1e-3)
+    assert knowing.gap == pytest.approx(PER_GAP * 0.05 + AT_NO_GAP, abs=1e-3)
     assert ranked(seams.knowing(0.03), found)[0].gap == 0.03
 
 

@@ -33,6 +33,7 @@ from puzzleflow.solvers.free_form.rounded import STEP_SHARE, Key, key_of, pose_o
 
 KIND = "seams"
 WORTH = 1e-3  # a step that gains less is not taken
+TOGETHER = 1024  # joins that are looked at at once: their strips take 13 kB each
 Ends = NDArray[np.intp]
 
 
@@ -80,9 +81,18 @@ class Seams:
             self.said.update(zip(new, zip(*columns, strict=True), strict=True))
         return np.array([self.said[key] for key in keys], dtype=np.float64).reshape(-1, 3)
 
-    @torch.inference_mode()
     def told(self, ends: Ends, at: Doubles) -> Told:
         """Of joins as :func:`~puzzleflow.solvers.free_form.measures.placed` gives them."""
+        some = [
+            self._told(ends[first : first + TOGETHER], at[first : first + TOGETHER])
+            for first in range(0, max(1, len(ends)), TOGETHER)
+        ]
+        return Told(
+            *(np.concatenate([vars(each)[name] for each in some]) for name in vars(some[0]))
+        )
+
+    @torch.inference_mode()
+    def _told(self, ends: Ends, at: Doubles) -> Told:
         seen = measured(self.prepared.contours, ends, at)
         inputs = seen.inputs if self.gap is None else expecting(seen.inputs, self.gap)
         answer = self.network(*map(torch.from_numpy, (seen.strips, inputs))).numpy()
