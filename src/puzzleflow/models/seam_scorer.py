@@ -75,18 +75,28 @@ class SeamScorer(nn.Module):
 
     def forward(self, strips: Tensor, inputs: Tensor) -> Tensor:
         """(S, 2, C, L) and (S, I) → (S, 2); which edge comes first makes no difference."""
-        hidden = strips.flatten(0, 1)  # (2 S, C, L)
+        hidden = self._seen(strips).flatten(0, 1)  # (2 S, C, L)
         weight = hidden[:, self.config.weight, None]  # (2 S, 1, L)
         for layer, convolution in enumerate(self.along):
             found = F.gelu(convolution(hidden))
             hidden = hidden + found if layer else found
         counted = hidden * weight
         mean = counted.sum(dim=2) / (weight.sum(dim=2) + 1.0)
-        seen = torch.cat([mean, counted.amax(dim=2)], dim=1).unflatten(0, (-1, 2))  # (S, 2, 2 W)
+        both = torch.cat([mean, counted.amax(dim=2)], dim=1)
+        seen = both.view(len(strips), 2, -1)  # (S, 2, 2 W)
         one, other = seen.unbind(dim=1)
         told = ((inputs - self.mean) / self.spread).clamp(-4, 4)
         answer: Tensor = self.head(torch.cat([(one + other) / 2, (one - other).abs(), told], dim=1))
         return answer
+
+    def _seen(self, strips: Tensor) -> Tensor:
+        """(S, 2, C, l) the points that count in any strip, and those that these are told of."""
+        counts = (strips[:, :, self.config.weight] > 0).flatten(0, 1).any(dim=0).nonzero()
+        if not len(counts):
+            return strips
+        around = 2**self.config.num_layers  # one more than convolutions see: it counts nothing
+        first, last = int(counts[0]) - around, int(counts[-1]) + around
+        return strips[..., max(first, 0) : last + 1]
 
     @torch.no_grad()
     def fit_scale(self, inputs: Tensor) -> None:

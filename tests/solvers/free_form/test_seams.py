@@ -1,5 +1,8 @@
 """Outlines as rings, what seams show, and joins moved by what speaks for them."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +11,7 @@ from puzzleflow.core.assembly import Candidate
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import Pose
 from puzzleflow.models.seam_scorer import SeamScorer
+from puzzleflow.solvers.free_form.board import Board
 from puzzleflow.solvers.free_form.candidates import Prepared, Search
 from puzzleflow.solvers.free_form.contour import SIGHT, contours
 from puzzleflow.solvers.free_form.measures import (
@@ -115,14 +119,17 @@ def test_a_seam_is_the_same_seen_from_either_fragment(squares: list[Fragment]) -
     np.testing.assert_allclose(one, two, atol=1e-4)
 
 
+class Counting(SeamScorer):
+    """Counts the joins that it is asked about."""
+
+    asked = 0
+
+    def forward(self, strips: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        self.asked += len(inputs)
+        return super().forward(strips, inputs)
+
+
 def test_what_was_said_is_remembered(squares: list[Fragment]) -> None:
-    class Counting(SeamScorer):
-        asked = 0
-
-        def forward(self, strips: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-            self.asked += len(inputs)
-            return super().forward(strips, inputs)
-
     network = Counting().eval()
     seams = Seams(Prepared.of(squares, Search()), network)
     join = (0, 1, Pose(SIDE + 4.3, 6.1, 7.2))
@@ -131,6 +138,62 @@ def test_what_was_said_is_remembered(squares: list[Fragment]) -> None:
     assert network.asked == 1
     np.testing.assert_array_equal(first, again)
     assert seams.scores([]).shape == (0, 3)
+
+
+def test_the_network_is_asked_only_about_joins_with_contact_enough(
+    squares: list[Fragment],
+) -> None:
+    network = Counting().eval()
+    seams = Seams(Prepared.of(squares, Search()), network)
+    joins = [(0, 1, Pose(SIDE + 4, 0)), (0, 1, Pose(SIDE + 4, SIDE)), (0, 1, Pose(3 * SIDE, 0))]
+    found = seams.scores(joins, beyond=0.5)
+    assert network.asked == 1
+    assert np.isnan(found[1:, :2]).all()
+    assert 0 < found[1, 2] < 0.5 < found[0, 2]
+    assert seams.scores(joins, beyond=math.inf)[:, 2] == pytest.approx(found[:, 2])
+    assert network.asked == 1
+    whole = seams.scores(joins)
+    assert network.asked == 3
+    assert np.isfinite(whole).all()
+    np.testing.assert_array_equal(whole[0], found[0])
+
+
+def test_points_far_from_all_that_count_change_nothing() -> None:
+    torch.manual_seed(0)
+    network = SeamScorer().eval()
+    strips, inputs = torch.rand(3, 2, CHANNELS, LENGTH), torch.rand(3, INPUTS)
+    strips[:, :, 6] = 0
+    strips[:, :, 6, 20:30] = torch.rand(3, 2, 10)
+    told = network(strips, inputs)
+    changed = strips.clone()
+    for far in (slice(0, 12), slice(38, LENGTH)):
+        changed[..., far] = torch.rand(changed[..., far].shape)
+        changed[:, :, 6, far] = 0
+    torch.testing.assert_close(network(changed, inputs), told)
+    changed[..., 13] += 1  # seven points from one that counts
+    assert not torch.allclose(network(changed, inputs), told)
+    changed[:, :, 6] = 0
+    assert torch.isfinite(network(changed, inputs)).all()
+
+
+def test_what_lies_over_another_is_not_judged(squares: list[Fragment]) -> None:
+    parts = [*squares, square((0, 200, 0), "green")]
+    prepared = Prepared.of(parts, Search())
+    network = Counting().eval()
+    board = Board(prepared.rims, prepared.scale, (), seams=Seams(prepared, network))
+    placed_two = {0: Pose(0, 0), 1: Pose(0, SIDE + 4)}
+    over_one, beside = {2: Pose(SIDE + 4, SIDE + 4), 0: Pose(0, SIDE)}, {2: Pose(SIDE + 4, 0)}
+    assert board.gains([over_one], {1: placed_two[1]}) == [-math.inf]
+    assert board.gain({2: Pose(SIDE / 2, SIDE + 4)}, placed_two) == -math.inf  # half over blue
+    assert network.asked == 0
+    one, other = board.gains([beside, over_one], placed_two)
+    assert math.isfinite(one)
+    assert other == -math.inf
+    assert network.asked == 2  # red beside green, and blue at its corner
+    wished = replace(board, never=frozenset({(0, 2)}))
+    assert wished.gain(beside, placed_two) == -math.inf
+    both = sum(board.value(i, pose, 2, beside[2]) for i, pose in placed_two.items())
+    assert both == pytest.approx(one)
 
 
 def test_many_joins_are_looked_at_some_at_a_time(

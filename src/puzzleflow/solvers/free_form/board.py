@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -26,6 +25,8 @@ MIN_SEAM = 0.2  # … or length of their seam over √area
 TOUCHING = 0.1  # area of contact over the unit that a wish may forbid
 PER_PAIR = 10  # candidates of a pair that assembling looks at
 
+Placed = tuple[int, Pose, int, Pose]  # two fragments and their poses
+
 
 @dataclass(frozen=True, eq=False)
 class Board:
@@ -37,7 +38,8 @@ class Board:
     never       pairs (i, j), i < j, that must not touch
     turning     whether fragments may be turned at all
     seams       the learned scorer; None: fits alone decide
-    known       join → what speaks for it, −∞ where they overlap; area of contact over the unit
+    fits        join → whether one lies over the other, whether they touch, and their fit
+    known       join → what speaks for it
     """
 
     rims: tuple[Rim, ...]
@@ -46,7 +48,8 @@ class Board:
     never: frozenset[tuple[int, int]] = frozenset()
     turning: bool = True
     seams: Seams | None = None
-    known: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    fits: dict[Key, tuple[bool, bool, float]] = field(default_factory=dict)
+    known: dict[Key, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rims)
@@ -98,46 +101,12 @@ class Board:
             return False
         if self.seams is not None:
             join = i, j, second.relative_to(first)
-            return bool(self.seams.scores([join])[0, 2] >= MIN_SEAM)
+            return bool(self.seams.scores([join], beyond=math.inf)[0, 2] >= MIN_SEAM)
         return self.fit(i, first, j, second).contact >= MIN_CONTACT
 
     def value(self, i: int, first: Pose, j: int, second: Pose) -> float:
         """What speaks for two placed fragments; −∞ where they must not lie so."""
-        return self.values([(i, first, j, second)])[0]
-
-    def values(self, pairs: Sequence[tuple[int, Pose, int, Pose]]) -> list[float]:
-        """The same for many pairs at once: by the learned scorer if there is one."""
-        keys = [
-            key_of(i, first, j, second, self.step) if self.near(i, first, j, second) else None
-            for i, first, j, second in pairs
-        ]
-        self._judge([key for key in dict.fromkeys(keys) if key and key not in self.known])
-        return [0.0 if key is None else self._allowed(key) for key in keys]
-
-    def _allowed(self, key: Key) -> float:
-        """What is known of a join, unless a wish speaks against it."""
-        value, contact = self.known[key]
-        return -math.inf if contact > TOUCHING and key[:2] in self.never else value
-
-    def _judge(self, keys: Sequence[Key]) -> None:
-        """Put what speaks for joins among what is known."""
-        asked: list[tuple[Key, float]] = []
-        for key in keys:
-            i, j = key[:2]
-            found = fit(self.rims[i], self.rims[j], pose_of(key, self.step), self.scale)
-            if found.overlap_share > MAX_OVERLAP:
-                self.known[key] = -math.inf, found.contact
-            elif self.seams is None:
-                self.known[key] = found.score, found.contact
-            else:
-                asked.append((key, found.contact))
-        if self.seams is not None and asked:
-            joins = [(key[0], key[1], pose_of(key, self.step)) for key, _ in asked]
-            told = self.seams.scores(joins)
-            share = np.clip((told[:, 2] - NO_CONTACT) / (FULL_CONTACT - NO_CONTACT), 0, 1)
-            values = share * np.clip(told[:, 0], LEAST, MOST)
-            for (key, contact), value in zip(asked, values.tolist(), strict=True):
-                self.known[key] = value, contact
+        return self.gain({j: second}, {i: first})
 
     def gain(self, group: Mapping[int, Pose], placed: Mapping[int, Pose]) -> float:
         """What speaks for a group of fragments beside others that are placed already."""
@@ -146,18 +115,62 @@ class Board:
     def gains(
         self, groups: Sequence[Mapping[int, Pose]], placed: Mapping[int, Pose]
     ) -> list[float]:
-        """The same for many groups, each on its own."""
-        pairs, ends = [], [0]
-        for group in groups:
-            pairs += [
-                (i, first, j, second)
-                for j, second in group.items()
-                for i, first in placed.items()
+        """The same for many groups, each on its own; −∞ for one that must not lie so."""
+        return self.sums(
+            [
+                [
+                    (i, first, j, second)
+                    for j, second in group.items()
+                    for i, first in placed.items()
+                ]
+                for group in groups
+            ]
+        )
+
+    def sums(self, lists: Sequence[Sequence[Placed]]) -> list[float]:
+        """What speaks for all pairs of each list together; −∞ where one of them must not lie so."""
+        asked = [
+            [
+                key_of(i, first, j, second, self.step)
+                for i, first, j, second in pairs
                 if self.near(i, first, j, second)
             ]
-            ends.append(len(pairs))
-        values = self.values(pairs)
-        return [sum(values[start:end]) for start, end in pairwise(ends)]
+            for pairs in lists
+        ]
+        self._fit(list(dict.fromkeys(key for keys in asked for key in keys)))
+        able = [all(map(self._is_allowed, keys)) for keys in asked]
+        wanted = (key for keys, is_able in zip(asked, able, strict=True) if is_able for key in keys)
+        self._judge([key for key in dict.fromkeys(wanted) if key not in self.known])
+        return [
+            sum(self.known[key] for key in keys) if is_able else -math.inf
+            for keys, is_able in zip(asked, able, strict=True)
+        ]
+
+    def _is_allowed(self, key: Key) -> bool:
+        """Whether two fragments may lie so: not over each other, and not against a wish."""
+        lies_over, touches, _ = self.fits[key]
+        return not lies_over and not (touches and key[:2] in self.never)
+
+    def _fit(self, keys: Sequence[Key]) -> None:
+        """See how the fragments of joins lie to each other."""
+        for key in keys:
+            if key not in self.fits:
+                i, j = key[:2]
+                pose = pose_of(key, self.step)
+                found = fit(self.rims[i], self.rims[j], pose, self.scale)
+                lies_over = found.overlap_share > MAX_OVERLAP
+                self.fits[key] = lies_over, found.contact > TOUCHING, found.score
+
+    def _judge(self, keys: Sequence[Key]) -> None:
+        """Put what speaks for joins among what is known."""
+        if self.seams is None:
+            self.known.update((key, self.fits[key][2]) for key in keys)
+            return
+        joins = [(key[0], key[1], pose_of(key, self.step)) for key in keys]
+        scores, _, contacts = self.seams.scores(joins, beyond=NO_CONTACT).T
+        share = np.clip((contacts - NO_CONTACT) / (FULL_CONTACT - NO_CONTACT), 0, 1)
+        values = np.where(share > 0, share * np.clip(scores, LEAST, MOST), 0.0)
+        self.known.update(zip(keys, values.tolist(), strict=True))
 
     def measured(self, i: int, j: int, pose: Pose) -> tuple[Pose, float]:
         """The best pose of two fragments near one, by their seam alone, and what speaks for it."""

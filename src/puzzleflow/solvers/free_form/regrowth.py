@@ -82,9 +82,8 @@ def total(board: Board, poses: Mapping[int, Pose]) -> float:
         (i, poses[i], j, poses[j])
         for number, i in enumerate(members)
         for j in members[number + 1 :]
-        if board.near(i, poses[i], j, poses[j])
     ]
-    return sum(board.values(pairs))
+    return board.sums([pairs])[0]
 
 
 def _taken_apart(

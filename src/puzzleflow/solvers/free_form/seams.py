@@ -42,7 +42,7 @@ class Told:
     """Of S joins: logs of likelihoods, gaps that they should have, lengths of contact, frames.
 
     All but the frames (see :class:`~puzzleflow.solvers.free_form.measures.Measured`) are (S,),
-    lengths over √area.
+    lengths over √area. Scores and gaps of joins that nobody asked the network about are NaN.
     """
 
     scores: Floats
@@ -69,22 +69,32 @@ class Seams:
         """The same set, whose gap is known."""
         return replace(self, gap=gap, said={})
 
-    def scores(self, joins: Sequence[JoinPose]) -> Doubles:
-        """(S, 3) of each join: log of likelihoods, the gap it should have, length of contact."""
+    def scores(self, joins: Sequence[JoinPose], *, beyond: float = -1.0) -> Doubles:
+        """(S, 3) of each join: log of likelihoods, the gap it should have, length of contact.
+
+        beyond  the network is asked about joins with more contact; of others it says NaN
+        """
         step = STEP_SHARE * self._unit / self.prepared.scale
         keys = [key_of(i, IDENTITY, j, pose, step) for i, j, pose in joins]
-        new = list(dict.fromkeys(key for key in keys if key not in self.said))
+        new = [key for key in dict.fromkeys(keys) if not self._is_said(key, beyond)]
         if new:
             rounded = [(key[0], key[1], pose_of(key, step)) for key in new]
-            told = self.told(*placed(rounded, self.prepared.scale))
+            told = self.told(*placed(rounded, self.prepared.scale), beyond=beyond)
             columns = told.scores.tolist(), told.gaps.tolist(), told.contacts.tolist()
             self.said.update(zip(new, zip(*columns, strict=True), strict=True))
         return np.array([self.said[key] for key in keys], dtype=np.float64).reshape(-1, 3)
 
-    def told(self, ends: Ends, at: Doubles) -> Told:
+    def _is_said(self, key: Key, beyond: float) -> bool:
+        """Whether all that is asked of a join is known."""
+        if key not in self.said:
+            return False
+        score, _, contact = self.said[key]
+        return contact <= beyond or not math.isnan(score)
+
+    def told(self, ends: Ends, at: Doubles, *, beyond: float = -1.0) -> Told:
         """Of joins as :func:`~puzzleflow.solvers.free_form.measures.placed` gives them."""
         some = [
-            self._told(ends[first : first + TOGETHER], at[first : first + TOGETHER])
+            self._told(ends[first : first + TOGETHER], at[first : first + TOGETHER], beyond)
             for first in range(0, max(1, len(ends)), TOGETHER)
         ]
         return Told(
@@ -92,10 +102,14 @@ class Seams:
         )
 
     @torch.inference_mode()
-    def _told(self, ends: Ends, at: Doubles) -> Told:
+    def _told(self, ends: Ends, at: Doubles, beyond: float) -> Told:
         seen = measured(self.prepared.contours, ends, at)
         inputs = seen.inputs if self.gap is None else expecting(seen.inputs, self.gap)
-        answer = self.network(*map(torch.from_numpy, (seen.strips, inputs))).numpy()
+        asked = seen.contacts > beyond
+        answer = np.full((len(ends), 2), np.nan, np.float32)
+        if asked.any():
+            shown = map(torch.from_numpy, (seen.strips[asked], inputs[asked]))
+            answer[asked] = self.network(*shown).numpy()
         return Told(answer[:, 0], answer[:, 1] * GAP_UNIT, seen.contacts, seen.frames)
 
     def opened(self, joins: Sequence[JoinPose], widths: Sequence[float]) -> list[JoinPose]:
