@@ -61,15 +61,9 @@ def list_solvers() -> list[str]:
     return SOLVERS.names()
 
 
-def ready_solvers() -> list[str]:
-    """The solvers that need not be trained first, as far as that can be told without loading."""
-    weights = Path(__file__).parents[1] / "weights"
-    needed = {
-        name: f"rivals/{name}.safetensors"
-        for name, target in SOLVERS.builtin.items()
-        if ".rivals." in target
-    } | {"flow": "flow.safetensors"}
-    return [n for n in list_solvers() if n not in needed or (weights / needed[n]).is_file()]
+def offered_solvers() -> list[str]:
+    """The solvers for somebody with pieces: without those that are there for comparison alone."""
+    return [name for name in list_solvers() if ".rivals." not in str(SOLVERS.builtin.get(name, ""))]
 
 
 def load_solver(name: str, **options: Any) -> Solver:

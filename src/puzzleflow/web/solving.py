@@ -15,7 +15,7 @@ from puzzleflow.core.grid import Direction, Grid
 from puzzleflow.core.puzzle import Puzzle, Solution
 from puzzleflow.core.types import ByteArray
 from puzzleflow.solvers.base import Session, Solver
-from puzzleflow.solvers.registry import DEFAULT_SOLVER, load_solver, ready_solvers
+from puzzleflow.solvers.registry import DEFAULT_SOLVER, load_solver, offered_solvers
 from puzzleflow.web.history import GridGuess
 
 KEPT_SESSIONS = 6
@@ -40,8 +40,8 @@ class SolverShelf:
             return self._solvers[name]
 
     def names(self) -> list[str]:
-        """All that can solve at once, the default first."""
-        others = (name for name in ready_solvers() if name != DEFAULT_SOLVER)
+        """All that are offered, the default first."""
+        others = (name for name in offered_solvers() if name != DEFAULT_SOLVER)
         return [DEFAULT_SOLVER, *others]
 
     def warm_up(self) -> None:

@@ -4,7 +4,8 @@ What speaks for a set of components is the sum over all pairs that touch, less w
 placement must gain at least. Greedy growth ends below what the true components have: an
 early mistake stays. So some units that lie beside each other are taken out, what is left
 falls into parts that hold together, and all of them grow again, parts as wholes, with a
-little chance in what comes first. The outcome is kept where more speaks for it.
+little chance in what comes first. The outcome is kept where more speaks for it. The more
+fragments are in doubt, the longer this goes on; where none is, nothing is taken apart.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from puzzleflow.core.cancelling import check_cancelled
 from puzzleflow.core.pose import Pose
 from puzzleflow.core.rng import child_rng
 from puzzleflow.solvers.free_form.board import Board
+from puzzleflow.solvers.free_form.confidence import margin_of
 from puzzleflow.solvers.free_form.growth import Group, grow
 
 LARGEST_SHARE = 0.6  # of the units of a component: more are never taken out at once
 CHANCES = (0.0, 0.7, 1.5, 3.0)  # spread of what chance adds to margins, in units of gains
 AFRESH = 1.5  # the same, where a search begins
 HEAT = 1.0  # how much less may speak for what a search goes on with: at first, then falling
-ROUNDS, MOST_ROUNDS = 40, 400  # of a search: for each unit, and at most
+SURE = 5.0  # margin of a fragment that will hardly find a better place
+ROUNDS, MOST_ROUNDS = 80, 400  # of a search: for each unit in doubt, and at most
 
 Component = dict[int, Pose]
 
@@ -49,7 +52,7 @@ def regrown(
     parts = [dict(units[unit]) for unit in pinned]
     free = [unit for unit in range(len(units)) if unit not in pinned]
     best, most = list(components), worth(board, components, min_gain)
-    rounds = min(ROUNDS * len(free), MOST_ROUNDS)
+    rounds = min(ROUNDS * _num_doubtful(board, units, components, free), MOST_ROUNDS)
     for search in range(searches):
         now = components
         if search > 0:
@@ -66,6 +69,18 @@ def regrown(
             if here > most:
                 best, most = list(now), here
     return best
+
+
+def _num_doubtful(
+    board: Board, units: Sequence[Group], components: Sequence[Component], free: Sequence[int]
+) -> int:
+    """How many of the free units lie nowhere, or might as well lie elsewhere."""
+    lies_in = {index: poses for poses in components for index in poses}
+
+    def is_sure(index: int) -> bool:
+        return index in lies_in and margin_of(board, lies_in[index], index) >= SURE
+
+    return sum(not all(map(is_sure, units[unit])) for unit in free)
 
 
 def worth(board: Board, components: Sequence[Component], min_gain: float) -> float:
