@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from puzzleflow.core.fragments import Fragment
 from puzzleflow.core.pose import IDENTITY, Pose, angle_between
+from puzzleflow.solvers.free_form import regrowth
 from puzzleflow.solvers.free_form.board import Board
 from puzzleflow.solvers.free_form.regrowth import regrown, worth
 from puzzleflow.solvers.free_form.rounded import STEP_ANGLE, key_of, pose_of
@@ -77,6 +78,30 @@ def test_never_less_speaks_for_the_outcome(board: Board, searches: int) -> None:
     assert worth(board, found, LIMIT) >= worth(board, begun, LIMIT)
     again = regrown(board, units, begun, seed=0, pinned=(), min_gain=LIMIT, searches=searches)
     assert again == found
+
+
+def test_where_nothing_is_in_doubt_nothing_is_taken_apart(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    units = [{index: IDENTITY} for index in range(4)]
+    true = dict(enumerate(strips()[1]))
+    asked: list[int] = []
+
+    def counted(board: Board, *args: object) -> list[dict[int, Pose]]:
+        asked.append(len(board))
+        return [true]
+
+    monkeypatch.setattr(regrowth, "_grown", counted)
+    given = {"seed": 0, "pinned": (), "min_gain": LIMIT, "searches": 1}
+    for sure, rounds in ((-math.inf, 0), (math.inf, 4 * regrowth.ROUNDS)):
+        asked.clear()
+        monkeypatch.setattr(regrowth, "SURE", sure)
+        assert regrown(board, units, [true], **given) == [true]
+        assert len(asked) == rounds
+    asked.clear()
+    monkeypatch.setattr(regrowth, "SURE", -math.inf)
+    regrown(board, units, [{0: true[0], 1: true[1]}], **given)  # two lie nowhere
+    assert len(asked) == 2 * regrowth.ROUNDS
 
 
 def test_nothing_is_made_of_nothing(board: Board) -> None:
