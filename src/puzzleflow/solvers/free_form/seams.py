@@ -33,7 +33,9 @@ from puzzleflow.solvers.free_form.rounded import STEP_SHARE, Key, key_of, pose_o
 
 KIND = "seams"
 WORTH = 1e-3  # a step that gains less is not taken
-TOGETHER = 1024  # joins that are looked at at once: their strips take 13 kB each
+TOGETHER = (
+    128  # joins that are looked at at once: what is computed of their strips stays in the cache
+)
 Ends = NDArray[np.intp]
 
 
