@@ -13,10 +13,17 @@ from puzzleflow.core.pose import Pose
 from puzzleflow.generation.free_form import FreeForm, break_picture
 from puzzleflow.models.seam_scorer import SeamScorer
 from puzzleflow.solvers.free_form.candidates import Search
-from puzzleflow.solvers.free_form.measures import CHANNELS, COLOURS, INPUTS, LENGTH, SEEN
+from puzzleflow.solvers.free_form.measures import CHANNELS, COLOURS, GAPS, INPUTS, LENGTH, SEEN
 from puzzleflow.solvers.free_form.seams import load_scorer
 from puzzleflow.training.seam_examples import Arrays, _error, _true, examples_of, joined
-from puzzleflow.training.seams import SETTINGS, SeamRun, area_under_curve, rightness, varied
+from puzzleflow.training.seams import (
+    SETTINGS,
+    SeamRun,
+    area_under_curve,
+    gap_shares,
+    rightness,
+    varied,
+)
 
 SEARCH = Search(peaks=4, fine_px=40)
 
@@ -110,3 +117,38 @@ def test_a_run_writes_weights_that_the_solver_reads(examples: Arrays, tmp_path: 
     assert network(*map(torch.from_numpy, held_out)).shape == (2, 2)
     with pytest.raises(InputError):
         SeamRun(tmp_path / "other", files[:1])
+
+
+def test_a_run_may_start_from_earlier_weights(examples: Arrays, tmp_path: Path) -> None:
+    files = [tmp_path / f"seams_{number}.npz" for number in range(2)]
+    for path in files:
+        np.savez(path, **examples)
+    few = replace(SETTINGS, steps=2, validate_every=2)
+    run = SeamRun(tmp_path / "one", files, few)
+    run.trainer.fit(run.batches)
+    run.save()
+    path = tmp_path / "one" / "seams.safetensors"
+    again = SeamRun(tmp_path / "two", files, few, initial=path)
+    for name, tensor in load_scorer(path).state_dict().items():
+        assert torch.equal(tensor, again.network.state_dict()[name]) or name == "usual"
+
+
+def test_a_gap_is_shared_by_the_two_it_lies_between() -> None:
+    gap = np.array([-0.01, 0.0, 0.025, 0.08, 0.155, 0.3])
+    shares = gap_shares(gap)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
+    np.testing.assert_allclose(shares @ np.array(GAPS), np.clip(gap, 0, 0.2), atol=1e-6)
+    assert (np.count_nonzero(shares, axis=1) <= 2).all()
+
+
+def test_batches_ask_for_the_gap_of_a_set_where_it_is_not_told(
+    examples: Arrays, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"seams_{number}.npz" for number in range(2)]
+    for path in files:
+        np.savez(path, **examples)
+    batch = next(iter(SeamRun(tmp_path / "run", files, SETTINGS).batches(0)))
+    told = batch.inputs[:, -3] > 0
+    assert 0 < int(told.sum()) < len(batch)
+    assert not batch.of_set[told].any()
+    np.testing.assert_allclose(batch.of_set[~told].sum(dim=1), 1, rtol=1e-6)

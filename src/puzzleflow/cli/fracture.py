@@ -27,6 +27,11 @@ def fracture(
         None, help="Masks of real fragments, a folder or .npz: fragments take their outlines."
     ),
     light: float = typer.Option(0.1, help="Largest change of a fragment's brightness."),
+    photographed: bool = typer.Option(
+        False,
+        "--photographed",
+        help="Edges as photographs show them: stained, soft, badly cut out.",
+    ),
     side_px: int = typer.Option(800, help="Longer side of a picture before it breaks."),
     seed: int = typer.Option(0, help="The same seed and pictures give the same files."),
     workers: int = typer.Option(-1, help="Processes; -1 takes every core."),
@@ -49,6 +54,7 @@ def fracture(
         rotation=rotation,
         missing=missing,
         foreign=foreign,
+        photographed=photographed,
     )
     request = FreeFormRequest(sets, how, side_px, seed, str(outlines) if outlines else None)
     with stage_progress() as on_progress:

@@ -114,6 +114,10 @@ def seams(
         Path | None,
         typer.Option(help="Weights of an earlier scorer: wrong joins are those that it likes."),
     ] = None,
+    initial: Annotated[
+        Path | None, typer.Option(help="Weights of an earlier scorer to start from.")
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Highest learning rate.", min=0)] = 3e-3,
 ) -> None:
     """Train the seam scorer of `assemble` on fresh broken pictures."""
     from dataclasses import replace
@@ -141,7 +145,8 @@ def seams(
                 num_workers=workers,
                 on_progress=on_progress,
             )
-        run = SeamRun(out, files, replace(SETTINGS, steps=steps, seed=seed))
+        settings = replace(SETTINGS, steps=steps, seed=seed, learning_rate=rate)
+        run = SeamRun(out, files, settings, initial=initial)
         with (
             saying_how_to_go_on(run.trainer),
             training_progress(run.trainer.step, steps) as report,

@@ -1,4 +1,4 @@
-"""One broken picture: fracture, weathering, turning, losses, strangers; the truth is kept."""
+"""One broken picture: fracture, weathering, turning, losses, photographs; the truth is kept."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from puzzleflow.generation.fracture import (
     largest_part,
     weathered,
 )
+from puzzleflow.generation.photography import Photography, photographed
 
 ROTATIONS = {"free": 180.0, "small": 10.0, "none": 0.0}
 MIN_AREA_PX = 64  # a fragment with less material is dust, not a fragment
@@ -42,6 +43,8 @@ class FreeForm:
     rotation    "free", "small" (up to 10 degrees) or "none"
     missing     share of the fragments that is lost
     foreign     share of fragments of another picture among all, added
+    photographed  whether edges look as in photographs, of each set otherwise; see
+                ``generation/photography.py``
     """
 
     fragments: tuple[int, int] = (4, 12)
@@ -51,6 +54,7 @@ class FreeForm:
     rotation: str = "free"
     missing: float = 0.0
     foreign: float = 0.0
+    photographed: bool = False
 
     def __post_init__(self) -> None:
         low, high = self.fragments
@@ -110,7 +114,20 @@ def break_picture(
         frozenset(number for number, index in enumerate(order) if index >= len(kept)),
         name=name,
     )
-    return replace(found, adjacency=found.true_neighbours)
+    found = replace(found, adjacency=found.true_neighbours)
+    return _photographed(found, child_rng(seed, "photographs")) if how.photographed else found
+
+
+def _photographed(fragments: FragmentSet, rng: np.random.Generator) -> FragmentSet:
+    """The same fragments at the same poses, all photographed and cut out in one way."""
+    how = Photography.drawn(rng)
+    unit = float(np.median([fragment.root_area for fragment in fragments.fragments]))
+    taken = [photographed(each, how, unit, rng).cropped() for each in fragments.fragments]
+    poses = tuple(
+        None if pose is None else pose @ Pose(float(x), float(y))
+        for pose, (_, (x, y)) in zip(fragments.poses, taken, strict=True)
+    )
+    return replace(fragments, fragments=tuple(part for part, _ in taken), poses=poses)
 
 
 def turn_fragments(fragments: FragmentSet, seed: int, rotation: str = "free") -> FragmentSet:

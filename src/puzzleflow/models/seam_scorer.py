@@ -25,6 +25,7 @@ class SeamConfig:
     channels  of a point of a strip
     weight    the channel that says how much a point counts
     width     of the convolutions
+    gaps      that the whole set may have, of which the network tells how likely each is
     """
 
     inputs: int = 71
@@ -33,9 +34,10 @@ class SeamConfig:
     width: int = 32
     num_layers: int = 3
     hidden: int = 64
+    gaps: int = 13
 
     def __post_init__(self) -> None:
-        sizes = (self.inputs, self.channels, self.width, self.num_layers, self.hidden)
+        sizes = (self.inputs, self.channels, self.width, self.num_layers, self.hidden, self.gaps)
         if not all(isinstance(n, int) and 1 <= n <= 512 for n in sizes):
             raise InputError("a seam scorer: expected sizes from 1 to 512")
         if not (isinstance(self.weight, int) and 0 <= self.weight < self.channels):
@@ -47,12 +49,14 @@ class SeamScorer(nn.Module):
 
     mean: Tensor
     spread: Tensor
+    usual: Tensor
 
     def __init__(self, config: SeamConfig | None = None) -> None:
         super().__init__()
         self.config = config = config or SeamConfig()
         self.register_buffer("mean", torch.zeros(config.inputs))
         self.register_buffer("spread", torch.ones(config.inputs))
+        self.register_buffer("usual", torch.full((config.gaps,), 1 / config.gaps))
         self.along = nn.ModuleList(
             nn.Conv1d(
                 config.width if layer else config.channels,
@@ -72,9 +76,20 @@ class SeamScorer(nn.Module):
             nn.GELU(),
             nn.Linear(config.hidden, 2),
         )
+        self.of_set = nn.Linear(config.hidden, config.gaps)
 
     def forward(self, strips: Tensor, inputs: Tensor) -> Tensor:
         """(S, 2, C, L) and (S, I) → (S, 2); which edge comes first makes no difference."""
+        answer: Tensor = self.head[-1](self._found(strips, inputs))
+        return answer
+
+    def judged(self, strips: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """(S, 2) as before, and (S, G) log of how likely the set has each of the gaps."""
+        found = self._found(strips, inputs)
+        return self.head[-1](found), self.of_set(found).log_softmax(dim=1)
+
+    def _found(self, strips: Tensor, inputs: Tensor) -> Tensor:
+        """(S, H) what the last layers are told."""
         hidden = self._seen(strips).flatten(0, 1).mT  # (2 S, L, C)
         weight = hidden[..., self.config.weight, None]  # (2 S, L, 1)
         for layer, convolution in enumerate(self.along):
@@ -86,7 +101,9 @@ class SeamScorer(nn.Module):
         seen = both.view(len(strips), 2, -1)  # (S, 2, 2 W)
         one, other = seen.unbind(dim=1)
         told = ((inputs - self.mean) / self.spread).clamp(-4, 4)
-        answer: Tensor = self.head(torch.cat([(one + other) / 2, (one - other).abs(), told], dim=1))
+        answer: Tensor = self.head[:-1](
+            torch.cat([(one + other) / 2, (one - other).abs(), told], dim=1)
+        )
         return answer
 
     def _seen(self, strips: Tensor) -> Tensor:
@@ -103,6 +120,12 @@ class SeamScorer(nn.Module):
         """Take mean and spread of the inputs from examples."""
         self.mean.copy_(inputs.mean(dim=0))
         self.spread.copy_(inputs.std(dim=0).clamp_min(1e-2))
+
+    @torch.no_grad()
+    def fit_usual(self, gaps: Tensor) -> None:
+        """Take from examples, (S, G), how likely each gap is before a join is seen."""
+        share = gaps.mean(dim=0) + 1e-3
+        self.usual.copy_(share / share.sum())
 
 
 def _convolved(hidden: Tensor, convolution: nn.Module) -> Tensor:

@@ -21,6 +21,7 @@ from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
 
 LAST_OF_LAYER = re.compile(r"layers\.\d+\.(out|feed_forward\.3)\.")  # what a layer adds
+MOST_TURNED = 16  # pieces; the likelihood of larger turned layouts is all noise
 GRIDS = {
     "2x2": 0.04, "3x3": 0.4, "4x4": 0.14, "5x5": 0.22, "6x6": 0.05,
     "2x3": 0.03, "3x2": 0.03, "3x4": 0.03, "4x3": 0.03, "4x5": 0.03,
@@ -168,7 +169,8 @@ class RelationalTraining(Trainable):
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
         in_context, positions, terms = _related(network, batch)
-        if self.layouts and batch.prior is not None:
+        hopeless = batch.num_turns > 1 and batch.grid.num_pieces > MOST_TURNED
+        if self.layouts and batch.prior is not None and not hopeless:
             terms["layout"] = layout_loss(
                 in_context,
                 positions,

@@ -36,6 +36,7 @@ AS_FOUND = 0.25  # of the candidates stay as they were found, too
 JITTERS = (0.0, 0.02, 0.02, 0.05, 0.09)  # of √area: deviations of true poses that are added
 JITTER_TURN = 50.0  # degrees for a deviation of √area
 SETS_A_FILE = 10
+PHOTOGRAPHED = 0.6  # share of the sets whose edges look as in photographs
 Arrays = dict[str, Any]  # arrays by name; see examples_of
 
 
@@ -91,17 +92,18 @@ def _make(job: _Job) -> None:
 
 
 def _how(rng: np.random.Generator) -> FreeForm:
-    """How a picture breaks: from fresh tears to heavy wear."""
-    gap = 0.0 if rng.random() < 0.08 else float(np.exp(rng.uniform(np.log(0.015), np.log(0.16))))
+    """How a picture breaks: from fresh tears to heavy wear, clean or badly photographed."""
+    gap = 0.0 if rng.random() < 0.08 else float(np.exp(rng.uniform(np.log(0.008), np.log(0.16))))
     return FreeForm(
         (4, 9),
         weathering=Weathering(
             gap,
-            uneven=float(rng.uniform(0.25, 0.6)),
+            uneven=float(rng.uniform(0.1, 0.6)),
             rounding=float(rng.uniform(0, 0.035)) if gap else 0.0,
             chips=float(rng.uniform(0, 1)) if gap else 0.0,
         ),
         light=float(rng.uniform(0, 0.12)),
+        photographed=bool(rng.random() < PHOTOGRAPHED),
     )
 
 

@@ -5,7 +5,8 @@ learns is the logarithm of a ratio of likelihoods: how much a seam speaks for a 
 whatever the odds before. The nearer a pose is to the true one the more it is right, so
 that most speaks for the true pose itself. Right joins also teach it the gap that the two
 fragments should have. In some the gap of the whole set is known, as it is to the solver
-when it looks again. Strips come in other colours and mirrored, as often as they are shown.
+when it looks again; where it is not, they teach how likely each gap of the set is. Strips
+come in other colours and mirrored, as often as they are shown.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from puzzleflow.models.seam_scorer import SeamConfig, SeamScorer
 from puzzleflow.solvers.free_form.measures import (
     COLOURS,
     GAP_UNIT,
+    GAPS,
     NUM_COLOURS,
     SEEN,
     SINE,
     SLIDE,
     expecting,
 )
+from puzzleflow.solvers.free_form.seams import load_scorer
 from puzzleflow.training.loop import Figures, LoopSettings, Trainer, described_config
 from puzzleflow.training.seam_examples import Arrays, joined
 from puzzleflow.training.state import load_state
@@ -50,6 +53,7 @@ SETTINGS = LoopSettings(
 )
 BATCH = 256
 GAP_WEIGHT = 0.2
+SET_WEIGHT = 0.1  # of the gaps of sets
 RIGHT, WRONG = 0.5, 2.5  # errors in tolerances; between them a join is right in part
 KNOWN = 0.6  # share of joins whose set's gap is known
 GAP_NOISE = 0.012  # of √area: how well
@@ -61,12 +65,16 @@ MANY = 2048  # joins that are looked at together
 
 @dataclass(frozen=True)
 class SeamBatch:
-    """S joins: what they show (S, 2, C, L) and (S, I), how right they are (S,), gap (S,) or NaN."""
+    """S joins: what they show (S, 2, C, L) and (S, I), how right they are (S,), gap (S,) or NaN.
+
+    of_set  (S, G) how likely each gap of the set is; zeros where the network is told
+    """
 
     strips: Tensor
     inputs: Tensor
     right: Tensor
     gap: Tensor
+    of_set: Tensor
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -84,6 +92,18 @@ def read_examples(paths: Sequence[Path]) -> Arrays:
 def rightness(error: FloatArray) -> FloatArray:
     """(S,) float32 in [0, 1]: 1 up to ``RIGHT``, 0 from ``WRONG`` on."""
     return np.asarray(np.clip((WRONG - error) / (WRONG - RIGHT), 0, 1), np.float32)
+
+
+def gap_shares(gap: FloatArray) -> FloatArray:
+    """(S,) → (S, G) float32: every gap as shares of the two in ``GAPS`` between which it lies."""
+    steps = np.array(GAPS)
+    within = np.clip(gap, steps[0], steps[-1])
+    above = np.clip(np.searchsorted(steps, within, side="right"), 1, len(steps) - 1)
+    part = (within - steps[above - 1]) / (steps[above] - steps[above - 1])
+    shares = np.zeros((len(gap), len(steps)), np.float32)
+    rows = np.arange(len(gap))
+    shares[rows, above], shares[rows, above - 1] = part, 1 - part
+    return shares
 
 
 def varied(strips: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -112,10 +132,18 @@ def varied(strips: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 class SeamRun:
-    """One training run in its own folder; the last tenth of the files is held out."""
+    """One training run in its own folder; the last tenth of the files is held out.
+
+    initial  weights to start from; None: none
+    """
 
     def __init__(
-        self, folder: Path, files: Sequence[Path], settings: LoopSettings = SETTINGS
+        self,
+        folder: Path,
+        files: Sequence[Path],
+        settings: LoopSettings = SETTINGS,
+        *,
+        initial: Path | None = None,
     ) -> None:
         if len(files) < 2:
             raise InputError("the seam scorer needs at least two files of examples")
@@ -125,11 +153,15 @@ class SeamRun:
         self.held_out = read_examples(files[-held_out:])
         near = self.examples["error"] < WRONG
         self.near, self.wrong = np.flatnonzero(near), np.flatnonzero(~near)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(child_seed(settings.seed, "weights"))
-            self.network = SeamScorer(SeamConfig())
         inputs, gap = self.examples["inputs"], self.examples["set_gap"]
-        self.network.fit_scale(torch.from_numpy(expecting(inputs, gap)))
+        if initial is None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(child_seed(settings.seed, "weights"))
+                self.network = SeamScorer(SeamConfig())
+            self.network.fit_scale(torch.from_numpy(expecting(inputs, gap)))
+        else:
+            self.network = load_scorer(initial)
+        self.network.fit_usual(torch.from_numpy(gap_shares(gap)))
         self.trainer: Trainer[SeamBatch] = Trainer(
             self.network,
             settings,
@@ -150,7 +182,9 @@ class SeamRun:
             known = rng.random((BATCH, 1)) < KNOWN
             gap = np.where(chosen["error"] < FINDS_GAP, chosen["gap"], np.nan)
             inputs = np.where(known, told, chosen["inputs"])
-            values = varied(chosen["strips"], rng), inputs, rightness(chosen["error"]), gap
+            of_set = np.where(known, 0, gap_shares(chosen["set_gap"]))
+            right = rightness(chosen["error"])
+            values = varied(chosen["strips"], rng), inputs, right, gap, of_set.astype(np.float32)
             yield SeamBatch(*map(torch.from_numpy, values))
 
     def figures(self, network: nn.Module) -> Figures:
@@ -196,12 +230,16 @@ class SeamRun:
 
 
 def seam_loss(network: nn.Module, batch: SeamBatch) -> dict[str, Tensor]:
-    """Cross-entropy of what is right, and the error of the gap where it is known."""
-    told = network(batch.strips, batch.inputs)  # (S, 2)
+    """Cross-entropy of what is right and of the set's gap, error of the gap where it is known."""
+    assert isinstance(network, SeamScorer)
+    told, of_set = network.judged(batch.strips, batch.inputs)  # (S, 2), (S, G)
     right = F.binary_cross_entropy_with_logits(told[:, 0], batch.right)
     known = batch.gap.isfinite()
     gap = F.smooth_l1_loss(told[known, 1], batch.gap[known] / GAP_UNIT, beta=0.2)
-    return {"loss": right + GAP_WEIGHT * gap, "right": right, "gap": gap}
+    asked = batch.of_set.sum().clamp_min(1.0)
+    whole = -(of_set * batch.of_set).sum() / asked
+    loss = right + GAP_WEIGHT * gap + SET_WEIGHT * whole
+    return {"loss": loss, "right": right, "gap": gap, "of_set": whole}
 
 
 def area_under_curve(scores: FloatArray, truth: BoolArray) -> float:

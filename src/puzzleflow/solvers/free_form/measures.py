@@ -29,6 +29,7 @@ CHANNELS = 30  # of a point of a strip; see _draw
 SINE, SLIDE, SEEN, COLOURS = 2, 3, 5, 9  # among the channels
 NUM_COLOURS = 6  # three of the edge itself, three of the other
 GAP_UNIT = 0.1  # of √area
+GAPS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.12, 0.14, 0.17, 0.2)  # of a set
 FACING = -0.2  # cosine of normals from which two edges face each other
 NEAR = 0.85  # of the sight: points that are farther apart count nothing
 LITTLE = 0.02  # variance of colours below which they say nothing together

@@ -114,6 +114,15 @@ class Seams:
             answer[asked] = self.network(*shown).numpy()
         return Told(answer[:, 0], answer[:, 1] * GAP_UNIT, seen.contacts, seen.frames)
 
+    @torch.inference_mode()
+    def gaps_of_set(self, joins: Sequence[JoinPose]) -> Floats:
+        """(S, G) log of how much likelier than usual each join makes each gap of the set."""
+        ends, at = placed(joins, self.prepared.scale)
+        seen = measured(self.prepared.contours, ends, at)
+        shown = map(torch.from_numpy, (seen.strips, seen.inputs))
+        beyond = self.network.judged(*shown)[1] - self.network.usual.log()
+        return np.asarray(beyond.numpy(), np.float32)
+
     def opened(self, joins: Sequence[JoinPose], widths: Sequence[float]) -> list[JoinPose]:
         """Each join with the fragments drawn apart as far as speaks most for it.
 
