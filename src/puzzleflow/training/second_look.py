@@ -1,9 +1,10 @@
-"""Training of the second look: the true layout against its turns, shifts and a swap."""
+"""Training of the second look: the true layout against turns, shifts, a swap, and doubtful ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,19 +16,33 @@ from puzzleflow.core.rng import child_rng
 from puzzleflow.models.lite0 import STAGES
 from puzzleflow.models.second_look import SecondLook, SecondLookConfig, drawn_layouts
 from puzzleflow.options import Within
+from puzzleflow.search import minimise
+from puzzleflow.solvers.relational import RelationalSolver
+from puzzleflow.solvers.relational_energy import terms_of, weights_for
+from puzzleflow.solvers.second_look import Looking, with_shifts
 from puzzleflow.training.loop import LoopSettings
 from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
 
 NUM_SHIFTS = 2
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # by one row or column, as most wrong layouts are
+DOUBT = 6.0  # in energy from the truth: layouts that are farther from it are no doubt
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookBatch(Batch):
-    """Puzzles, and what is compared of each: the truth, three turns of it, shifts, one swap."""
+    """Puzzles, and the layouts that are compared of each, drawn.
 
-    drawn: Tensor  # (B, 4 + NUM_SHIFTS + 1, 4, S, S)
+    drawn   (B, 4 + NUM_SHIFTS + 1, 4, S, S) the truth, three turns of it, shifts, one swap
+    doubts  (M, 4, S, S) what the energy finds nearly as good as the truth, of all puzzles
+    of      (M,) the puzzle of each of these
+    excess  (M,) how much more than the truth it costs; less than 0: the energy is wrong
+    """
+
+    drawn: Tensor
+    doubts: Tensor
+    of: Tensor
+    excess: Tensor
 
 
 @dataclass(frozen=True)
@@ -52,13 +67,16 @@ class SecondLookTraining(Trainable):
 
     def wants(self, config: SecondLookConfig) -> StreamConfig:
         return StreamConfig(
-            piece_px=48,
-            pieces_per_batch=36,
-            grids={"3x3": 0.55, "4x4": 0.2, "5x5": 0.25},
+            piece_px=64,
+            pieces_per_batch=54,
+            grids={"3x3": 0.6, "4x4": 0.15, "5x5": 0.25},
             smallest_crop=0.75,
+            with_prior=True,  # for the energy
+            cut_larger=2,
             plain_share=0.4,
-            wide_share=0.2,
-            object_share=0.1,
+            wide_share=0.3,
+            object_share=0.2,
+            worn_share=0.15,
         )
 
     def network(self, config: SecondLookConfig) -> SecondLook:
@@ -68,36 +86,125 @@ class SecondLookTraining(Trainable):
 
     def prepared(self, batch: Batch, config: SecondLookConfig, settings: LoopSettings) -> LookBatch:
         rng = child_rng(settings.seed, "second look", batch.number)
+        pixels = batch.pixels()
         drawn = [
             compared(pieces, truth, batch.grid, config.size_px, rng)
-            for pieces, truth in zip(batch.pixels(), batch.position_of, strict=True)
+            for pieces, truth in zip(pixels, batch.position_of, strict=True)
         ]
-        return LookBatch(**vars(batch), drawn=torch.stack(drawn))
+        doubts, of, excess = [drawn[0][:0]], [], []
+        for number, (layouts, costs) in enumerate(doubtful(batch)):
+            if len(layouts):
+                doubts.append(
+                    drawn_layouts(pixels[number], layouts, batch.grid.shape, config.size_px)
+                )
+                of += [number] * len(layouts)
+                excess += costs
+        return LookBatch(
+            **vars(batch),
+            drawn=torch.stack(drawn),
+            doubts=torch.cat(doubts),
+            of=torch.tensor(of, dtype=torch.int64),
+            excess=torch.tensor(excess),
+        )
 
     def objective(self, network: nn.Module, batch: LookBatch) -> dict[str, Tensor]:
-        scores = network(batch.drawn.flatten(0, 1)).unflatten(0, batch.drawn.shape[:2])  # (B, K)
-        upright, in_place = scores[:, :4], torch.cat([scores[:, :1], scores[:, 4:]], dim=1)
+        B, K = batch.drawn.shape[:2]
+        scores = network(torch.cat([batch.drawn.flatten(0, 1), batch.doubts]))
+        fixed, doubts = scores[: B * K].view(B, K), scores[B * K :]
+        upright, in_place = fixed[:, :4], torch.cat([fixed[:, :1], fixed[:, 4:]], dim=1)
         terms = {
             "turn": -upright.log_softmax(dim=1)[:, 0].mean(),
             "place": -in_place.log_softmax(dim=1)[:, 0].mean(),
+            "doubt": doubt_loss(fixed[:, 0], doubts, batch.of, batch.excess),
         }
-        return {"loss": terms["turn"] + terms["place"], **terms}
+        return {"loss": terms["turn"] + terms["place"] + terms["doubt"], **terms}
 
     @torch.no_grad()
     def validate(self, network: nn.Module, batches: Sequence[Batch]) -> dict[str, Any]:
-        """Shares of puzzles that look best upright, and best unshifted; the score is their mean."""
+        """Shares of puzzles that look best upright, unshifted, and among what is in doubt.
+
+        ``before`` is the last without the network: how often the energy alone is right
+        there. The score is the mean of the three.
+        """
         plain: Any = network
-        upright, in_place = [], []
+        size_px = plain.config.size_px
+        upright, in_place, before, after = [], [], [], []
         for batch in batches:
-            for pieces, truth in zip(batch.pixels(), batch.position_of, strict=True):
-                layouts = _with_shifts(truth, batch.grid, STEPS)
-                size_px = plain.config.size_px
-                drawn = drawn_layouts(pieces, layouts, batch.grid.shape, size_px)  # (5, 4, S, S)
-                scores = network(torch.cat([drawn, _turned(drawn[:1])]))
-                in_place.append(bool(scores[:5].argmax() == 0))
-                upright.append(bool(scores[[0, 5, 6, 7]].argmax() == 0))
-        figures = {"upright": float(np.mean(upright)), "in_place": float(np.mean(in_place))}
-        return {**figures, "score": (figures["upright"] + figures["in_place"]) / 2}
+            found = doubtful(batch)
+            for pieces, truth, (doubts, excess) in zip(
+                batch.pixels(), batch.position_of, found, strict=True
+            ):
+                layouts = torch.cat([_with_shifts(truth, batch.grid, STEPS), doubts])
+                drawn = drawn_layouts(pieces, layouts, batch.grid.shape, size_px)
+                scores = network(torch.cat([_turned(drawn[:1]), drawn]))  # (3 + 5 + doubts,)
+                upright.append(bool(scores[3] > scores[:3].max()))
+                in_place.append(bool(scores[3:8].argmax() == 0))
+                if len(doubts):
+                    told = scores[8:] - scores[3] - scores.new_tensor(excess)
+                    before.append(min(excess) > 0)
+                    after.append(bool(told.max() < 0))
+        means = {
+            name: float(np.mean(hits)) if hits else 0.0
+            for name, hits in (
+                ("upright", upright), ("in_place", in_place), ("doubt", after), ("before", before),
+            )
+        }  # fmt: skip
+        score = (means["upright"] + means["in_place"] + means["doubt"]) / 3
+        return {**means, "doubtful": len(after), "score": score}
+
+
+def doubt_loss(truth: Tensor, doubts: Tensor, of: Tensor, excess: Tensor) -> Tensor:
+    """Mean −log p(truth) among what is in doubt, p ∝ exp(score − energy), over puzzles with doubt.
+
+    truth   (B,) scores of the true layouts
+    doubts  (M,) scores of others; ``of`` (M,) whose they are, ``excess`` (M,) their energy
+            beyond that of the truth
+    """
+    puzzles = of.unique()
+    if not len(puzzles):
+        return truth.sum() * 0.0
+    told = doubts - truth[of] - excess
+    losses = [
+        torch.cat([told.new_zeros(1), told[of == puzzle]]).logsumexp(dim=0) for puzzle in puzzles
+    ]
+    return torch.stack(losses).mean()
+
+
+@torch.no_grad()
+def doubtful(batch: Batch) -> list[tuple[Tensor, list[float]]]:
+    """Of each puzzle the wrong layouts that the energy likes nearly as much as the truth.
+
+    They are chosen as the solver chooses what is looked at: the best ones, and shifts of the
+    best. (K, N) positions, and how much more than the truth each costs.
+    """
+    solver = _relational()
+    prior = batch.prior
+    if prior is None:
+        return [(batch.position_of[:0], [])] * len(batch)
+    in_context, _ = solver.network(batch.pixels(), prior, batch.world)
+    positions = solver.network.positions(in_context, batch.grid)
+    weights = weights_for(batch.grid, solver.fitted.get("closed", {}))
+    found = []
+    terms = terms_of(in_context, positions, [np.asarray(each) for each in prior])
+    for told, truth in zip(terms, batch.position_of, strict=True):
+        energy = told.energy(batch.grid, weights)
+        true = energy.layout(truth.numpy()).energy or 0.0
+        layouts = with_shifts(energy, minimise(energy, num_layouts=Looking.num_layouts))
+        excess = [(layout.energy or 0.0) - true for layout in layouts]
+        chosen = [
+            k
+            for k, (layout, more) in enumerate(zip(layouts, excess, strict=True))
+            if abs(more) <= DOUBT and not np.array_equal(layout.position_of, truth)
+        ]
+        at = [torch.from_numpy(layouts[k].position_of) for k in chosen]
+        found.append((torch.stack([truth, *at])[1:], [excess[k] for k in chosen]))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _relational() -> RelationalSolver:
+    """Whose energy leaves doubts."""
+    return RelationalSolver(look=False)
 
 
 def compared(
