@@ -93,6 +93,19 @@ def test_relational_from_pictures_to_packed_weights(
     assert set(load_weights(again)[1]["energy"]["closed"]) == {"3x3"}
     assert load_weights(again)[1]["puzzles_seen"] == described["puzzles_seen"] == 4
 
+    looking = tmp_path / "looking.safetensors"
+    said = run("train", "pack", packed, "--data", pictures, "--out", looking,
+               "--erosion", "none", "--grids", "2x2=4,3x3=2", "--look-only")  # fmt: skip
+    assert "2x2: look" in said
+    assert "3x3: look" in said
+    found = load_weights(looking)[1]
+    assert found["validation"] == described["validation"]
+    for world, grids in found["energy"].items():
+        assert set(grids) == {"2x2", "3x3"}
+        for weights in grids.values():
+            before = described["energy"][world]["2x2"]
+            assert {**weights, "look": 0, "upright": 0} == {**before, "look": 0, "upright": 0}
+
 
 def test_other_settings_are_named_and_refused(
     tiny: None, pictures: Path, discs: Path, tmp_path: Path

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from puzzleflow.core.errors import FormatError, InputError
 from puzzleflow.models import lite0
-from puzzleflow.models.lite0 import STAGES, Lite0, imagenet_lite0, read_lite0
+from puzzleflow.models.lite0 import FINE, STAGES, Lite0, imagenet_lite0, read_lite0
 
 
-def as_published(tensors: dict[str, Tensor], rgb: Tensor) -> Tensor:
-    """The last map, computed with normalisation layers and TensorFlow's padding."""
+def as_published(tensors: dict[str, Tensor], rgb: Tensor) -> list[Tensor]:
+    """The map of every stage, computed with normalisation layers and TensorFlow's padding."""
 
     def layer(
         x: Tensor, conv: str, norm: str, stride: int = 1, *, depthwise: bool = False
@@ -34,7 +34,7 @@ def as_published(tensors: dict[str, Tensor], rgb: Tensor) -> Tensor:
         return F.batch_norm(x, *named, eps=1e-3)
 
     x = F.relu6(layer((rgb * 255 - 127) / 128, "_conv_stem", "_bn0", 2))
-    number = 0
+    number, maps = 0, []
     for _, stride, expansion, _, blocks in STAGES:
         for block in range(blocks):
             name, before = f"_blocks.{number}", x
@@ -45,16 +45,20 @@ def as_published(tensors: dict[str, Tensor], rgb: Tensor) -> Tensor:
             x = layer(x, f"{name}._project_conv", f"{name}._bn2")
             x = x + before if before.shape == x.shape and step == 1 else x
             number += 1
-    return x
+        maps.append(x)
+    return maps
 
 
 def test_folded_weights_compute_what_the_published_network_computes(tmp_path: Path) -> None:
     trunk = Lite0().eval()
     trunk.load_state_dict(read_lite0(write_published(tmp_path / "lite0.pth")))
-    rgb = torch.rand(2, 3, 32, 48)
-    seen = trunk(rgb)
-    assert seen.shape == (2, 112, 2, 3)
-    torch.testing.assert_close(seen, as_published(published_lite0(), rgb), rtol=1e-3, atol=1e-3)
+    rgb = torch.rand(2, 3, 32, 64)
+    fine, coarse = trunk(rgb)
+    assert fine.shape == (2, 112, 2, 4)
+    assert coarse.shape == (2, 320, 1, 2)
+    maps = as_published(published_lite0(), rgb)
+    torch.testing.assert_close(fine, maps[FINE], rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(coarse, maps[-1], rtol=1e-3, atol=1e-3)
 
 
 def test_other_files_are_refused_by_name(tmp_path: Path) -> None:

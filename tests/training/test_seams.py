@@ -12,10 +12,27 @@ from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import Pose
 from puzzleflow.generation.free_form import FreeForm, break_picture
 from puzzleflow.models.seam_scorer import SeamScorer
-from puzzleflow.solvers.free_form.candidates import Search
-from puzzleflow.solvers.free_form.measures import CHANNELS, COLOURS, GAPS, INPUTS, LENGTH, SEEN
+from puzzleflow.solvers.free_form.candidates import Prepared, Search
+from puzzleflow.solvers.free_form.measures import (
+    CHANNELS,
+    COLOURS,
+    GAPS,
+    INPUTS,
+    LENGTH,
+    SEEN,
+    JoinPose,
+    measured,
+    placed,
+)
 from puzzleflow.solvers.free_form.seams import load_scorer
-from puzzleflow.training.seam_examples import Arrays, _error, _true, examples_of, joined
+from puzzleflow.training.seam_examples import (
+    Arrays,
+    _across,
+    _error,
+    _true,
+    examples_of,
+    joined,
+)
 from puzzleflow.training.seams import (
     SETTINGS,
     SeamRun,
@@ -51,6 +68,22 @@ def test_examples_hold_right_and_wrong_joins(broken: FragmentSet, examples: Arra
     assert not examples["inputs"][:, -3:].any()  # the gap of the set is not told yet
     assert examples["strips"].shape == (len(error), 2, CHANNELS, LENGTH)
     assert np.isfinite(examples["strips"]).all()
+
+
+def test_joins_drawn_apart_have_so_much_wider_a_gap(broken: FragmentSet) -> None:
+    prepared = Prepared.of(broken.fragments, SEARCH)
+    exact = [
+        (i, j, _true(broken, i, j))
+        for i, j in zip(*np.triu(broken.true_neighbours, 1).nonzero(), strict=True)
+    ]
+    widths = np.full(len(exact), 0.05)
+
+    def gaps(joins: list[JoinPose]) -> np.ndarray:
+        return measured(prepared.contours, *placed(joins, prepared.scale)).gaps
+
+    wider = gaps(_across(prepared, exact, widths)) - gaps(exact)
+    np.testing.assert_allclose(wider, 0.05, atol=0.02)
+    assert _across(prepared, [], np.zeros(0)) == []
 
 
 def test_strips_vary_in_colour_but_not_in_what_fits(examples: Arrays) -> None:

@@ -1,6 +1,8 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from published_lite0 import write_published
 
@@ -9,7 +11,13 @@ from puzzleflow.models.lite0 import read_lite0
 from puzzleflow.models.second_look import SecondLookConfig
 from puzzleflow.training.banks import MaskBank, PictureBank
 from puzzleflow.training.loop import LoopSettings
-from puzzleflow.training.second_look import SecondLookTraining, compared
+from puzzleflow.training.second_look import (
+    DOUBT,
+    SecondLookTraining,
+    compared,
+    doubt_loss,
+    doubtful,
+)
 from puzzleflow.training.stream import PuzzleStream, StreamConfig
 from puzzleflow.training.trainable import batches_of, trainer_of
 
@@ -29,16 +37,50 @@ def test_the_truth_is_compared_with_its_turns_shifts_and_a_swap() -> None:
         assert torch.allclose(other.sum(), drawn[0].sum())
 
 
+def test_doubt_is_the_share_of_the_truth_under_energy_and_score() -> None:
+    truth = torch.tensor([1.0, 0.0, 5.0], requires_grad=True)
+    doubts, of = torch.tensor([1.0, 3.0, 0.0]), torch.tensor([0, 0, 1])
+    excess = torch.tensor([0.0, 2.0, -1.0])  # the energy prefers a wrong layout of the second
+    loss = doubt_loss(truth, doubts, of, excess)
+    expected = (np.log(3) + np.log(1 + np.e)) / 2  # the third puzzle leaves no doubt
+    assert loss.item() == pytest.approx(expected, abs=1e-5)
+    loss.backward()
+    assert truth.grad is not None
+    assert truth.grad[2] == 0
+    nothing = doubt_loss(truth, doubts[:0], of[:0], excess[:0])
+    assert nothing.item() == 0
+    nothing.backward()
+
+
+def test_what_the_energy_doubts_are_wrong_layouts_near_the_truth(
+    pictures: PictureBank, masks: MaskBank
+) -> None:
+    wanted = replace(
+        SecondLookTraining().wants(CONFIG), pieces_per_batch=90, grids={"3x3": 1.0}, wide_share=1.0
+    )
+    batch = PuzzleStream(pictures, masks, wanted, seed=1).batch(0)
+    found = doubtful(batch)
+    assert len(found) == len(batch) == 10
+    assert any(len(layouts) for layouts, _ in found)
+    for truth, (layouts, excess) in zip(batch.position_of, found, strict=True):
+        assert len(layouts) == len(excess)
+        assert all(abs(more) <= DOUBT for more in excess)
+        assert not (layouts == truth).all(dim=1).any()
+        assert (layouts.sort(dim=1).values == torch.arange(9)).all()
+    nothing = doubtful(replace(batch, prior=None))
+    assert [layouts.shape for layouts, _ in nothing] == [(0, 9)] * 10
+
+
 def test_one_step_and_a_validation(pictures: PictureBank, masks: MaskBank) -> None:
     training = SecondLookTraining(lite0="none")
-    stream = PuzzleStream(
-        pictures, masks, StreamConfig(piece_px=32, pieces_per_batch=18, grids={"3x3": 1.0}), seed=1
-    )
+    wanted = replace(training.wants(CONFIG), pieces_per_batch=18, grids={"3x3": 1.0})
+    stream = PuzzleStream(pictures, masks, wanted, seed=1)
     torch.manual_seed(0)
     network = training.network(CONFIG)
     batch = training.prepared(stream.batch(0), CONFIG, training.settings)
     terms = training.objective(network, batch)
-    assert terms["loss"] == terms["turn"] + terms["place"]
+    assert terms["loss"] == terms["turn"] + terms["place"] + terms["doubt"]
+    assert len(batch.doubts) == len(batch.of) == len(batch.excess)
     terms["loss"].backward()
     assert network.score.weight.grad is not None
     assert network.trunk.stem.weight.grad is None  # early stages stay as they are

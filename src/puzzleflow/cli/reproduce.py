@@ -52,8 +52,9 @@ SCALES = {
     ),
     "small": Scale(  # two cores, three quarters of an hour, nothing but the package
         ("--per-picture 6 --splits 60/15/25", "--per-picture 3 --splits 60/15/25"),
-        "--preset compact --steps 400 --minutes 5 --num-validation 20",
-        "--preset compact --minutes 1 --puzzles 54",
+        "--preset compact --initial bundled --rate 1e-4 --steps 400 --minutes 5 "
+        "--num-validation 20",
+        "--preset compact --initial bundled --minutes 2 --puzzles 54",
         "--held-out --sizes 0/0/2000",
         masks=300,
     ),

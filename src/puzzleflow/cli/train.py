@@ -53,6 +53,10 @@ def pack(
     ] = None,
     grids: Annotated[str, typer.Option(help="GRID=PUZZLES, comma-separated.")] = "3x3=300,5x5=100",
     seed: Annotated[int, typer.Option(help="Seed of the validation puzzles.")] = 0,
+    look_only: Annotated[
+        bool,
+        typer.Option("--look-only", help="Fit only what a second look counts beside the energy."),
+    ] = False,
 ) -> None:
     """Turn a relational run into weights: average, fit the energy, evaluate on held-out puzzles.
 
@@ -62,7 +66,12 @@ def pack(
     from puzzleflow.core.grid import Grid
     from puzzleflow.models.checkpoint import bundled_weights, load_weights
     from puzzleflow.training.banks import split_pictures
-    from puzzleflow.training.packing import cut_puzzles, pack_relational, trained_network
+    from puzzleflow.training.packing import (
+        cut_puzzles,
+        pack_look,
+        pack_relational,
+        trained_network,
+    )
     from puzzleflow.training.relational import RelationalTraining
 
     counts = {Grid.parse(text): int(num) for text, num in shares(grids.split(",")).items()}
@@ -75,8 +84,9 @@ def pack(
         grid: cut_puzzles(pictures, grid, erosion or ["gap", "vae", "vae:shrink=4"], seed, num)
         for grid, num in counts.items()
     }
-    described = pack_relational(network, {"energy": known} | trained, validation, out, typer.echo)
-    typer.echo(f"{out}: {described['validation']}")
+    fit = pack_look if look_only else pack_relational
+    described = fit(network, {"energy": known} | trained, validation, out, typer.echo)
+    typer.echo(f"{out}: {described.get('validation', {})}")
 
 
 def held_out(

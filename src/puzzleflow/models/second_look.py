@@ -27,7 +27,7 @@ VOID = 1e-4  # coverage below this tells no colour
 class SecondLookConfig(Saved):
     """Side of the picture that is looked at; saved beside the weights."""
 
-    size_px: int = 160
+    size_px: int = 128
     width: int = 64
 
     def __post_init__(self) -> None:

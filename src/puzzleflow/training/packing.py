@@ -28,7 +28,7 @@ from puzzleflow.search import minimise, posterior
 from puzzleflow.search.exact import is_exact_size
 from puzzleflow.search.posterior import Posterior
 from puzzleflow.solvers.relational import relate
-from puzzleflow.solvers.relational_energy import WEIGHTS, EnergyWeights, Parts
+from puzzleflow.solvers.relational_energy import WEIGHTS, EnergyWeights, Parts, weights_for
 from puzzleflow.solvers.relational_open import open_terms, ways_up
 from puzzleflow.solvers.second_look import Looking, with_shifts
 from puzzleflow.training.state import STATE, load_state, under
@@ -184,7 +184,7 @@ def trained_network(path: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
         network, described = load_network(
             path, lambda sizes: RelationalNet(RelationalConfig.from_dict(sizes)), "relational"
         )
-        kept = ("energy", "puzzles_seen", "training_minutes")
+        kept = ("energy", "puzzles_seen", "training_minutes", "validation")
         return network, {key: described[key] for key in kept if key in described}
     tensors, values = load_state(path / STATE)
     network = RelationalNet(RelationalConfig.from_dict(values["network"]))
@@ -320,23 +320,50 @@ def pack_relational(
             weights = replace(softer, look=weights.look, upright=weights.upright)
             report(f"{grid}, {world}: times {factor:g}")
             if world == "closed":  # the open world keeps what is found here
-                layouts = layouts_to_choose(others, examples, weights)
-                ways = ways_to_choose(network, others, weights)
-                weights = replace(
-                    weights,
-                    look=fitted_look(layouts, weights.look),
-                    upright=fitted_look(ways, weights.upright),
-                )
+                weights = with_look(network, others, examples, weights)
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
         figures[str(grid)] = solved(network, others, closed)
         report(f"{grid}: {closed} gives {figures[str(grid)]}")
-    described = {
-        "kind": "relational",
-        "network": network.config.to_dict(),
-        **trained,
-        "energy": energy,
-        "validation": figures,
-    }
+    return _saved(network, {**trained, "energy": energy, "validation": figures}, out)
+
+
+def pack_look(
+    network: RelationalNet,
+    trained: Mapping[str, Any],
+    validation: Mapping[Grid, Sequence[Puzzle]],
+    out: str | Path,
+    report: Callable[[str], None],
+) -> dict[str, Any]:
+    """The same weights, in which a second look counts as it should on these puzzles.
+
+    For a new network of the second look: the energy itself stays.
+    """
+    energy = {world: dict(grids) for world, grids in trained["energy"].items()}
+    for grid, puzzles in validation.items():
+        before = weights_for(grid, energy.get("closed", {}))
+        seen = with_look(network, puzzles, closed_examples(network, puzzles), before)
+        report(f"{grid}: look {seen.look:.3f}, upright {seen.upright:.3f}")
+        for grids in energy.values():
+            weights = replace(weights_for(grid, grids), look=seen.look, upright=seen.upright)
+            grids[str(grid)] = weights.to_dict()
+    return _saved(network, {**trained, "energy": energy}, out)
+
+
+def with_look(
+    network: RelationalNet,
+    puzzles: Sequence[Puzzle],
+    examples: Sequence[Example],
+    weights: EnergyWeights,
+) -> EnergyWeights:
+    """Weights with what a second look counts beside the energy of closed puzzles."""
+    layouts = layouts_to_choose(puzzles, examples, weights)
+    ways = ways_to_choose(network, puzzles, weights)
+    look, upright = fitted_look(layouts, weights.look), fitted_look(ways, weights.upright)
+    return replace(weights, look=look, upright=upright)
+
+
+def _saved(network: RelationalNet, facts: Mapping[str, Any], out: str | Path) -> dict[str, Any]:
+    described = {"kind": "relational", "network": network.config.to_dict(), **facts}
     save_weights(out, network.state_dict(), described, dtype="float16")
     return described

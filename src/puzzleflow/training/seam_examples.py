@@ -18,6 +18,7 @@ from puzzleflow.core.alignment import ANGLE_TOLERANCE, POSITION_TOLERANCE, posit
 from puzzleflow.core.fragments import FragmentSet
 from puzzleflow.core.pose import Pose, angle_between
 from puzzleflow.core.rng import child_rng, child_seed
+from puzzleflow.core.types import FloatArray
 from puzzleflow.files import atomic_path
 from puzzleflow.generation.fracture import Weathering
 from puzzleflow.generation.free_form import FreeForm, break_picture
@@ -35,6 +36,7 @@ STRANGERS = 8  # pairs of fragments that are no neighbours, of each set
 AS_FOUND = 0.25  # of the candidates stay as they were found, too
 JITTERS = (0.0, 0.02, 0.02, 0.05, 0.09)  # of √area: deviations of true poses that are added
 JITTER_TURN = 50.0  # degrees for a deviation of √area
+NUM_ACROSS, ACROSS = 2, (-0.06, 0.09)  # of √area: true joins, too narrow or too wide by so much
 SETS_A_FILE = 10
 PHOTOGRAPHED = 0.6  # share of the sets whose edges look as in photographs
 Arrays = dict[str, Any]  # arrays by name; see examples_of
@@ -131,12 +133,13 @@ def examples_of(
     ]
     exact = [(i, j, _true(broken, i, j)) for i, j in pairs if known[i, j]]
     near = [_jittered(broken, join, share, rng) for join in exact for share in JITTERS]
+    near += _moved_across(prepared, [join for join in exact for _ in range(NUM_ACROSS)], rng)
     if network is None:
         joins = _drawn_apart(prepared, found, rng) + near
     else:
         seams = Seams(prepared, network)
         left = [found[n] for n in rng.permutation(len(found))[: int(AS_FOUND * len(found))]]
-        joins = _liked(seams, found) + left + near + _liked(seams, near[:: len(JITTERS)])
+        joins = _liked(seams, found) + left + near + _liked(seams, exact)
     gaps = measured(prepared.contours, *placed(exact, prepared.scale)).gaps
     gap_of = {(i, j): float(gap) for (i, j, _), gap in zip(exact, gaps, strict=True)}
     shown = measured(prepared.contours, *placed(joins, prepared.scale))
@@ -157,14 +160,26 @@ def _drawn_apart(
     prepared: Prepared, joins: Sequence[JoinPose], rng: np.random.Generator
 ) -> list[JoinPose]:
     """Every join twice, with the fragments drawn apart by other widths."""
+    widths = [rng.choice((0.0, *OPENINGS), 2, replace=False) for _ in joins]
+    twice = [join for join in joins for _ in range(2)]
+    return _across(prepared, twice, np.concatenate(widths) if widths else np.zeros(0))
+
+
+def _moved_across(
+    prepared: Prepared, joins: Sequence[JoinPose], rng: np.random.Generator
+) -> list[JoinPose]:
+    """Joins whose gap is too narrow or too wide: what is told of it must not hang on the pose."""
+    return _across(prepared, joins, rng.uniform(*ACROSS, len(joins)))
+
+
+def _across(prepared: Prepared, joins: Sequence[JoinPose], widths: FloatArray) -> list[JoinPose]:
+    """Every join with the fragments drawn apart by a width over √area."""
     frames = measured(prepared.contours, *placed(joins, prepared.scale)).frames
     unit = prepared.contours[0].unit / prepared.scale
-    answer = []
-    for (i, j, pose), (_, _, x, y) in zip(joins, frames.tolist(), strict=True):
-        for width in rng.choice((0.0, *OPENINGS), 2, replace=False).tolist():
-            away = width * unit
-            answer.append((i, j, Pose(pose.x + away * x, pose.y + away * y, pose.angle)))
-    return answer
+    return [
+        (i, j, Pose(pose.x + width * unit * x, pose.y + width * unit * y, pose.angle))
+        for (i, j, pose), (_, _, x, y), width in zip(joins, frames.tolist(), widths, strict=True)
+    ]
 
 
 def joined(parts: Sequence[Arrays]) -> Arrays:

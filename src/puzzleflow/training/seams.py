@@ -53,7 +53,7 @@ SETTINGS = LoopSettings(
 )
 BATCH = 256
 GAP_WEIGHT = 0.2
-SET_WEIGHT = 0.1  # of the gaps of sets
+SET_WEIGHT = 0.2  # of the gaps of sets
 RIGHT, WRONG = 0.5, 2.5  # errors in tolerances; between them a join is right in part
 KNOWN = 0.6  # share of joins whose set's gap is known
 GAP_NOISE = 0.012  # of √area: how well

@@ -160,12 +160,12 @@ def doubt_loss(truth: Tensor, doubts: Tensor, of: Tensor, excess: Tensor) -> Ten
     doubts  (M,) scores of others; ``of`` (M,) whose they are, ``excess`` (M,) their energy
             beyond that of the truth
     """
-    puzzles = of.unique()
-    if not len(puzzles):
+    if not len(of):
         return truth.sum() * 0.0
     told = doubts - truth[of] - excess
     losses = [
-        torch.cat([told.new_zeros(1), told[of == puzzle]]).logsumexp(dim=0) for puzzle in puzzles
+        torch.cat([told.new_zeros(1), told[of == puzzle]]).logsumexp(dim=0)
+        for puzzle in sorted(set(of.tolist()))
     ]
     return torch.stack(losses).mean()
 
@@ -196,7 +196,7 @@ def doubtful(batch: Batch) -> list[tuple[Tensor, list[float]]]:
             for k, (layout, more) in enumerate(zip(layouts, excess, strict=True))
             if abs(more) <= DOUBT and not np.array_equal(layout.position_of, truth)
         ]
-        at = [torch.from_numpy(layouts[k].position_of) for k in chosen]
+        at = [torch.tensor(layouts[k].position_of) for k in chosen]
         found.append((torch.stack([truth, *at])[1:], [excess[k] for k in chosen]))
     return found
 
