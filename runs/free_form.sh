@@ -2,10 +2,10 @@
 # Every figure of docs/free-form.md: broken test pictures, Derech's series turned, JigsawNet.
 #   runs/free_form.sh IMAGES FREEFORM OUT [SETS]
 # IMAGES is the folder of pictures that training used (its test part is broken), FREEFORM holds
-# derech and jigsawnet. Stopped at any moment, the same command goes on.
+# derech and jigsawnet. SOLVERS=assemble takes that one alone. Stopped at any moment, the same command goes on.
 set -euo pipefail
 images=$1 published=$2 out=$3 sets=${4:-20}
-solvers=assemble,assemble:learned=false,extrapolate-greedy
+solvers=${SOLVERS:-assemble,assemble:learned=false,extrapolate-greedy}
 puzzleflow train held-out "$images" --out "$out/pictures" --split test
 for gap in mild repair heavy; do
   puzzleflow fracture --images "$out/pictures" --out "$out/sets/$gap" --gap "$gap" \
