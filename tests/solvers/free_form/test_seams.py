@@ -17,6 +17,7 @@ from puzzleflow.solvers.free_form.contour import SIGHT, contours
 from puzzleflow.solvers.free_form.measures import (
     CHANNELS,
     COLOURS,
+    GAPS,
     INPUTS,
     LENGTH,
     SEEN,
@@ -25,7 +26,7 @@ from puzzleflow.solvers.free_form.measures import (
     placed,
 )
 from puzzleflow.solvers.free_form.palette import Palette
-from puzzleflow.solvers.free_form.ranking import AT_NO_GAP, PER_GAP, expected_gap, ranked
+from puzzleflow.solvers.free_form.ranking import expected_gap, ranked
 from puzzleflow.solvers.free_form.scaled import GAP, ScaledSet
 from puzzleflow.solvers.free_form.seams import Seams
 
@@ -215,6 +216,14 @@ class Likes(SeamScorer):
         away = (0.26 * inputs[:, 32] - 0.08).abs() / 0.02 + 20 * inputs[:, 26]
         return torch.stack([3 - away, torch.full_like(away, 0.5)], dim=1)
 
+    def judged(
+        self, strips: torch.Tensor, inputs: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The gap of the set is .05 or .1."""
+        likely = torch.full((len(inputs), len(GAPS)), 1e-9)
+        likely[:, [GAPS.index(0.05), GAPS.index(0.1)]] = 0.5
+        return self.forward(strips, inputs), likely.log()
+
 
 def test_joins_are_opened_and_polished_to_where_most_speaks_for_them(
     squares: list[Fragment],
@@ -243,7 +252,7 @@ def test_candidates_are_ranked_by_a_scorer_that_knows_the_gap_of_the_set(
     scores = [each.score for each in order]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] > 2
-    assert knowing.gap == pytest.approx(PER_GAP * 0.05 + AT_NO_GAP, abs=1e-3)
+    assert knowing.gap == pytest.approx(0.075, abs=1e-3)
     assert ranked(seams.knowing(0.03), found)[0].gap == 0.03
 
 
