@@ -8,7 +8,7 @@ from typing import Any
 from puzzleflow.core.grid import Grid
 from puzzleflow.evaluation.limits.conditions import Plan
 from puzzleflow.evaluation.limits.measure import LimitsReport, measure_limits
-from puzzleflow.evaluation.limits.page import as_markdown, write_limits
+from puzzleflow.evaluation.limits.page import _marked, as_markdown, write_limits
 from puzzleflow.evaluation.spec import parse_solvers
 from puzzleflow.pictures import read_picture
 
@@ -73,3 +73,9 @@ def summary(report: LimitsReport) -> list[str]:
     figures = dict.fromkeys(("calibration", "coverage", "grid"), "")
     short = as_markdown(report, figures).split("## In short")[1]
     return short.split("##")[0].strip().splitlines()
+
+
+def test_masks_as_eroded_as_the_papers_are_marked_once() -> None:
+    assert _marked([64.3]) == [(64.3, "paper, as made")]
+    assert _marked([71.0]) == [(65.0, "paper"), (71.0, "as made")]
+    assert _marked([]) == [(65.0, "paper")]

@@ -16,6 +16,7 @@ from puzzleflow.evaluation.tables import interval_text
 from puzzleflow.files import write_json, write_text
 from puzzleflow.pages import render
 
+APART = 3.0  # percent of a cell; marks nearer than this share one line
 COLUMNS: dict[str, Callable[[Row], str]] = {
     "masks": lambda row: row.condition.series,
     "kept %": lambda row: interval_text(row.kept),
@@ -44,7 +45,7 @@ def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> No
     over_kept = section.chart == "kept"
     labels = list(dict.fromkeys(row.condition.label for row in rows))
     series = dict.fromkeys(row.condition.series for row in rows)
-    made = [row.kept.value for row in rows if row.condition.label == AS_MADE]
+    marked = _marked([row.kept.value for row in rows if row.condition.label == AS_MADE])
     figure, axes = charts.empty_chart(1, len(MEASURED), (3.5 * len(MEASURED), 3.9))
     for axis, metric in zip(axes.flat, MEASURED, strict=True):
         for number, (solver, colour) in enumerate(charts.coloured(solvers)):
@@ -63,7 +64,7 @@ def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> No
                 charts.draw_estimates(axis, sorted(points, key=_first), colour, label, shown)
         charts.frame(axis, "", section.head, f"{metric}, %", (-3, 103))
         if over_kept:
-            for kept, text in [(PAPER_KEPT, "paper"), *((kept, AS_MADE) for kept in made[:1])]:
+            for kept, text in marked:
                 axis.axvline(kept, color="#666666", lw=1, ls=":")
                 axis.text(kept, 103.5, text, fontsize=7, ha="center", color="#444444")
             axis.set_xlabel("share of the cell kept, %")
@@ -73,6 +74,13 @@ def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> No
             axis.set_xticks(range(len(labels)), labels, fontsize=8, rotation=turned)
     charts.shared_legend(figure, axes.flat[0])
     charts.save_chart(figure, path)
+
+
+def _marked(made: Sequence[float]) -> list[tuple[float, str]]:
+    """Shares of a cell that are marked, and their names: one line where both are nearly the same."""
+    if made and abs(made[0] - PAPER_KEPT) < APART:
+        return [(made[0], f"paper, {AS_MADE}")]
+    return [(PAPER_KEPT, "paper"), *((kept, AS_MADE) for kept in made[:1])]
 
 
 def _draw_claims(
