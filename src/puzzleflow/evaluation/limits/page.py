@@ -77,7 +77,7 @@ def _draw_metrics(path: Path, rows: Sequence[Row], solvers: Sequence[str]) -> No
 
 
 def _marked(made: Sequence[float]) -> list[tuple[float, str]]:
-    """Shares of a cell that are marked, and their names: one line where both are nearly the same."""
+    """Shares of a cell that are marked, and their names: one line where both nearly agree."""
     if made and abs(made[0] - PAPER_KEPT) < APART:
         return [(made[0], f"paper, {AS_MADE}")]
     return [(PAPER_KEPT, "paper"), *((kept, AS_MADE) for kept in made[:1])]
