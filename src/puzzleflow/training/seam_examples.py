@@ -119,7 +119,6 @@ def examples_of(
     error    (S,) of its pose over the tolerance, infinite where the two are no neighbours
     gap      (S,) over √area at the true pose, NaN where there is none
     set_gap  (S,) the median of these over the set
-    moved    (S,) to where the scorer likes it best, as are those that tell the gap of a set
     """
     prepared = Prepared.of(broken.fragments, search)
     known = broken.true_neighbours
@@ -135,14 +134,12 @@ def examples_of(
     exact = [(i, j, _true(broken, i, j)) for i, j in pairs if known[i, j]]
     near = [_jittered(broken, join, share, rng) for join in exact for share in JITTERS]
     near += _moved_across(prepared, [join for join in exact for _ in range(NUM_ACROSS)], rng)
-    moved: list[JoinPose] = []
     if network is None:
         joins = _drawn_apart(prepared, found, rng) + near
     else:
         seams = Seams(prepared, network)
         left = [found[n] for n in rng.permutation(len(found))[: int(AS_FOUND * len(found))]]
-        moved = _liked(seams, found + exact)
-        joins = moved + left + near
+        joins = _liked(seams, found) + left + near + _liked(seams, exact)
     gaps = measured(prepared.contours, *placed(exact, prepared.scale)).gaps
     gap_of = {(i, j): float(gap) for (i, j, _), gap in zip(exact, gaps, strict=True)}
     shown = measured(prepared.contours, *placed(joins, prepared.scale))
@@ -151,7 +148,6 @@ def examples_of(
         "strips": shown.strips.astype(np.float16),
         "error": np.array([_error(broken, *join) for join in joins], dtype=np.float32),
         "gap": np.array([gap_of.get((i, j), np.nan) for i, j, _ in joins], dtype=np.float32),
-        "moved": np.arange(len(joins)) < len(moved),
         "set_gap": np.full(len(joins), np.median(gaps) if len(gaps) else 0.0, dtype=np.float32),
     }
 

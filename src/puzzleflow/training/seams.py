@@ -67,8 +67,7 @@ MANY = 2048  # joins that are looked at together
 class SeamBatch:
     """S joins: what they show (S, 2, C, L) and (S, I), how right they are (S,), gap (S,) or NaN.
 
-    of_set  (S, G) how likely each gap of the set is; zeros where the network is told, or the
-            join does not lie where the solver would ask for it
+    of_set  (S, G) how likely each gap of the set is; zeros where the network is told
     """
 
     strips: Tensor
@@ -183,8 +182,7 @@ class SeamRun:
             known = rng.random((BATCH, 1)) < KNOWN
             gap = np.where(chosen["error"] < FINDS_GAP, chosen["gap"], np.nan)
             inputs = np.where(known, told, chosen["inputs"])
-            asked = chosen["moved"][:, None] & ~known
-            of_set = np.where(asked, gap_shares(chosen["set_gap"]), 0)
+            of_set = np.where(known, 0, gap_shares(chosen["set_gap"]))
             right = rightness(chosen["error"])
             values = varied(chosen["strips"], rng), inputs, right, gap, of_set.astype(np.float32)
             yield SeamBatch(*map(torch.from_numpy, values))
