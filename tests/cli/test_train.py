@@ -96,8 +96,8 @@ def test_relational_from_pictures_to_packed_weights(
     looking = tmp_path / "looking.safetensors"
     said = run("train", "pack", packed, "--data", pictures, "--out", looking,
                "--erosion", "none", "--grids", "2x2=4,3x3=2", "--look-only")  # fmt: skip
-    assert "2x2: look" in said
-    assert "3x3: look" in said
+    assert "2x2: upright" in said
+    assert "3x3: upright" in said
     found = load_weights(looking)[1]
     assert found["validation"] == described["validation"]
     for world, grids in found["energy"].items():

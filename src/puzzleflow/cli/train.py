@@ -85,8 +85,8 @@ def pack(
         for grid, num in counts.items()
     }
     fit = pack_look if look_only else pack_relational
-    described = fit(network, {"energy": known} | trained, validation, out, typer.echo)
-    typer.echo(f"{out}: {described.get('validation', {})}")
+    fit(network, {"energy": known} | trained, validation, out, typer.echo)
+    typer.echo(out)
 
 
 def held_out(

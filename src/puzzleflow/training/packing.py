@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
@@ -260,23 +260,26 @@ def _energies(layouts: Sequence[Layout]) -> FloatArray:
     return np.array([layout.energy or 0.0 for layout in layouts])
 
 
-def fitted_look(choices: Iterable[Choice], initial: float) -> float:
+def fitted_look(choices: Sequence[Choice], initial: float) -> float:
     """How much a second look counts beside the energy, by likelihood, near what it counted."""
     from scipy.optimize import minimize_scalar
 
-    given = list(choices)
-    if not given:
+    if not choices:
         return initial
 
     def cost(weight: float) -> float:
-        total = [choice.energy + weight * choice.look for choice in given]
-        surprise = [
-            costs[choice.right] + np.logaddexp.reduce(-costs)
-            for choice, costs in zip(given, total, strict=True)
-        ]
-        return float(np.mean(surprise)) + TRUST * (weight - initial) ** 2
+        return surprise(choices, weight)[0] + TRUST * (weight - initial) ** 2
 
     return float(minimize_scalar(cost, bounds=(0.0, 3.0), method="bounded").x)
+
+
+def surprise(choices: Sequence[Choice], weight: float) -> tuple[float, float]:
+    """Mean −log p of what is right, and how often it is the likeliest, where a look counts so."""
+    costs = [choice.energy + weight * choice.look for choice in choices]
+    right = [choice.right for choice in choices]
+    surprises = [c[k] + np.logaddexp.reduce(-c) for c, k in zip(costs, right, strict=True)]
+    first = [c.argmin() == k for c, k in zip(costs, right, strict=True)]
+    return float(np.mean(surprises)), float(np.mean(first))
 
 
 def pack_relational(
@@ -320,7 +323,7 @@ def pack_relational(
             weights = replace(softer, look=weights.look, upright=weights.upright)
             report(f"{grid}, {world}: times {factor:g}")
             if world == "closed":  # the open world keeps what is found here
-                weights = with_look(network, others, examples, weights)
+                weights = with_look(network, others, examples, weights, report)
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])
         figures[str(grid)] = solved(network, others, closed)
@@ -342,8 +345,7 @@ def pack_look(
     energy = {world: dict(grids) for world, grids in trained["energy"].items()}
     for grid, puzzles in validation.items():
         before = weights_for(grid, energy.get("closed", {}))
-        seen = with_look(network, puzzles, closed_examples(network, puzzles), before)
-        report(f"{grid}: look {seen.look:.3f}, upright {seen.upright:.3f}")
+        seen = with_look(network, puzzles, closed_examples(network, puzzles), before, report)
         for grids in energy.values():
             weights = replace(weights_for(grid, grids), look=seen.look, upright=seen.upright)
             grids[str(grid)] = weights.to_dict()
@@ -355,12 +357,22 @@ def with_look(
     puzzles: Sequence[Puzzle],
     examples: Sequence[Example],
     weights: EnergyWeights,
+    report: Callable[[str], None],
 ) -> EnergyWeights:
     """Weights with what a second look counts beside the energy of closed puzzles."""
-    layouts = layouts_to_choose(puzzles, examples, weights)
-    ways = ways_to_choose(network, puzzles, weights)
-    look, upright = fitted_look(layouts, weights.look), fitted_look(ways, weights.upright)
-    return replace(weights, look=look, upright=upright)
+    counts = {}
+    for name, choices in (
+        ("look", list(layouts_to_choose(puzzles, examples, weights))),
+        ("upright", list(ways_to_choose(network, puzzles, weights))),
+    ):
+        counts[name] = count = fitted_look(choices, getattr(weights, name))
+        if choices:
+            (before, blind), (after, seeing) = surprise(choices, 0.0), surprise(choices, count)
+            report(
+                f"{puzzles[0].grid}: {name} {count:.3f}, without and with it in {len(choices)} "
+                f"puzzles: -log p {before:.3f}, {after:.3f}; right {blind:.3f}, {seeing:.3f}"
+            )
+    return replace(weights, **counts)
 
 
 def _saved(network: RelationalNet, facts: Mapping[str, Any], out: str | Path) -> dict[str, Any]:
