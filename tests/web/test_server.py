@@ -8,14 +8,18 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
 import httpx2
 import pytest
+from starlette.testclient import TestClient
 
 from puzzleflow.core.errors import InputError
+from puzzleflow.web.app import create_app
 from puzzleflow.web.server import address_of, listen, running
+from puzzleflow.web.solving import SolverShelf
 from puzzleflow.web.store import PREFIX
 
 
@@ -55,6 +59,22 @@ def test_it_serves_the_page_and_stops_cleanly(tmp_path: Path, how: signal.Signal
     if how == signal.SIGINT:
         assert program.returncode == 0
         assert "Stopped." in out
+
+
+def test_an_end_waits_for_the_solver_that_is_being_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Compiled code that runs when Python ends aborts it (seen on 2026-11-19)."""
+    done = []
+
+    def slow(shelf: SolverShelf) -> None:
+        time.sleep(0.3)
+        done.append(shelf)
+
+    monkeypatch.setattr(SolverShelf, "warm_up", slow)
+    with TestClient(create_app(scratch=tmp_path, warm_up=True)):
+        assert not done
+    assert len(done) == 1
 
 
 def test_half_open_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -25,6 +26,7 @@ from puzzleflow.web.solving import SolverShelf
 from puzzleflow.web.store import Workbenches, kept_folder, scratch_folder
 
 STATIC = Path(__file__).parent / "static"
+WARMED_UP_S = 20.0  # that an end waits for a solver that is still being loaded, at most
 STATUS: tuple[tuple[type[PuzzleFlowError], int], ...] = (
     (NotFound, 404),
     (Conflict, 409),
@@ -61,12 +63,15 @@ def create_app(
             shelf = SolverShelf()
             workbenches = Workbenches(folder, bounds, runner)
             app.state.service = Service(bounds, workbenches, runner, shelf, keep is not None)
+            warming = threading.Thread(target=_quietly, args=(shelf,), daemon=True)
             if warm_up:
-                threading.Thread(target=_quietly, args=(shelf,), daemon=True).start()
+                warming.start()
             try:
                 yield
             finally:
                 workbenches.stop()
+                if warm_up:  # compiled code that still runs when Python ends aborts it
+                    await asyncio.to_thread(warming.join, WARMED_UP_S)
 
     app = FastAPI(
         title="PuzzleFlow workbench",
