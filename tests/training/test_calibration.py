@@ -4,7 +4,7 @@ import pytest
 from puzzleflow.core.grid import Grid
 from puzzleflow.search import posterior
 from puzzleflow.solvers.relational_energy import EnergyWeights, Terms
-from puzzleflow.training.packing import Example, expected, fit_weights, observed, softened
+from puzzleflow.training.energy_fit import Example, expected, fit_weights, observed, trusted
 
 GRID = Grid(2, 3)
 
@@ -66,15 +66,33 @@ def test_the_weights_that_made_the_data_are_found() -> None:
     assert fitted.absent == EnergyWeights().absent  # closed puzzles say nothing of it
 
 
-def test_a_fit_that_is_too_sure_is_softened() -> None:
+TRUE = EnergyWeights(position=0.25, pair=0.4, border=0.3, colour=0.2)
+
+
+@pytest.fixture(scope="module")
+def others() -> list[Example]:
+    """Puzzles whose truths were drawn under the energy of ``TRUE``."""
     rng = np.random.default_rng(4)
-    true = EnergyWeights(position=0.25, pair=0.4, border=0.3, colour=0.2)
-    examples = []
-    for _ in range(60):
-        terms = random_terms(rng)
-        examples.append(Example(terms.parts(GRID), np.argsort(drawn(terms, true, rng))))
-    too_sure = EnergyWeights.of(2.0 * true.vector)
-    found, factor = softened(examples, too_sure)
-    assert factor in (0.4, 0.5, 0.6)
-    assert found.vector == pytest.approx(factor * too_sure.vector)
-    assert softened(examples, true)[1] >= 0.8  # as it was made
+    every = [random_terms(rng) for _ in range(60)]
+    return [Example(terms.parts(GRID), np.argsort(drawn(terms, TRUE, rng))) for terms in every]
+
+
+@pytest.mark.parametrize(("off", "factors"), [(2.0, (0.4, 0.5, 0.6)), (0.8, (1.15, 1.3))])
+def test_a_fit_that_is_too_sure_or_not_sure_enough_is_mended(
+    others: list[Example], off: float, factors: tuple[float, ...]
+) -> None:
+    fitted = EnergyWeights.of(off * TRUE.vector)
+    found, share, factor = trusted(others, fitted, fitted)
+    assert share == 1.0
+    assert factor in factors
+    assert found.vector == pytest.approx(factor * fitted.vector)
+
+
+def test_a_fit_is_trusted_as_far_as_other_puzzles_bear_it_out(others: list[Example]) -> None:
+    wild = EnergyWeights(position=0.0, pair=0.2, border=0.0, colour=1.5)  # knows few by heart
+    assert trusted(others, TRUE, wild)[1] == 0.0
+    assert trusted(others, wild, TRUE)[1] == 1.0
+    _, halfway, _ = trusted(
+        others, EnergyWeights.of(0.4 * TRUE.vector), EnergyWeights.of(2 * TRUE.vector)
+    )
+    assert 0 < halfway < 1

@@ -14,132 +14,26 @@ import numpy as np
 from puzzleflow.core.assignment import invert
 from puzzleflow.core.conditions import Conditions
 from puzzleflow.core.errors import InputError
-from puzzleflow.core.grid import Direction, Grid
+from puzzleflow.core.grid import Grid
 from puzzleflow.core.metrics import score
 from puzzleflow.core.puzzle import Layout, Puzzle
 from puzzleflow.core.rng import child_seed
-from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.core.types import FloatArray
 from puzzleflow.generation.builder import cut_puzzle, opened
 from puzzleflow.generation.erosion import erosion_model
 from puzzleflow.models.checkpoint import load_network, save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
-from puzzleflow.search import minimise, posterior
+from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
-from puzzleflow.search.posterior import Posterior
 from puzzleflow.solvers.relational import relate
-from puzzleflow.solvers.relational_energy import WEIGHTS, EnergyWeights, Parts, weights_for
+from puzzleflow.solvers.relational_energy import EnergyWeights, weights_for
 from puzzleflow.solvers.relational_open import open_terms, ways_up
 from puzzleflow.solvers.second_look import Looking, with_shifts
+from puzzleflow.training.energy_fit import Example, fit_weights, trusted
 from puzzleflow.training.state import STATE, load_state, under
 
-FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)  # of what was fitted, on other puzzles
 TRUST = 0.02  # in what a second look counted before: few puzzles are undecided, and all may agree
-LEAST = 1e-4  # probability that counts: one impossible piece does not decide all
-LOWEST = np.array([-np.inf if name in ("gap", "aside") else 0.0 for name in WEIGHTS])
-
-
-@dataclass(frozen=True, eq=False)
-class Example:
-    """The parts of a puzzle's energy, and the true layout.
-
-    candidate_at  (P,) the candidate at every position; which of several empty
-                  places lies where makes no difference
-    """
-
-    parts: Parts
-    candidate_at: IntArray
-
-
-def observed(example: Example) -> FloatArray:
-    """(F,) what each weight multiplies in the true layout."""
-    parts, at = example.parts, example.candidate_at
-    rights = at[parts.grid.neighbours(Direction.RIGHT)]
-    downs = at[parts.grid.neighbours(Direction.DOWN)]
-    placed: FloatArray = parts.unary[:, at, np.arange(len(at))].sum(axis=1)
-    across: FloatArray = parts.right[:, rights[:, 0], rights[:, 1]].sum(axis=1)
-    along: FloatArray = parts.down[:, downs[:, 0], downs[:, 1]].sum(axis=1)
-    return placed + across + along
-
-
-def expected(parts: Parts, belief: Posterior) -> FloatArray:
-    """(F,) the same as the posterior expects it."""
-    pairs = (
-        (parts.unary, belief.position_prob),
-        (parts.right, belief.right_prob),
-        (parts.down, belief.down_prob),
-    )
-    total: FloatArray = np.sum([np.tensordot(part, prob, axes=2) for part, prob in pairs], axis=0)
-    return total
-
-
-def fit_weights(
-    examples: Sequence[Example],
-    *,
-    initial: EnergyWeights | None = None,
-    ridge: float = 0.05,
-    rounds: int = 25,
-    seed: int = 0,
-    report: Callable[[int, EnergyWeights, float], None] | None = None,
-) -> EnergyWeights:
-    """Maximum-likelihood weights by sign-adaptive steps (Rprop); all but constants from 0 up.
-
-    So that exp(-E) is a calibrated posterior. E is linear in the weights, so the likelihood of
-    the true layouts is concave in them and its gradient is what the posterior expects of each
-    term minus what the truth shows. Exact for small grids, sampled for larger ones.
-
-    ``ridge`` pulls them towards ``initial``: where nearly every puzzle is solved,
-    the likelihood alone would sharpen the posterior without end. Weights of terms
-    that no example has stay as they are.
-    """
-    start = (initial or EnergyWeights()).vector
-    weights = start.copy()
-    step = 0.25 * np.maximum(weights, 0.1)
-    shown = np.mean([observed(example) for example in examples], axis=0)
-    previous = np.zeros_like(weights)
-    for number in range(rounds):
-        current = EnergyWeights.of(weights)
-        wanted = np.mean(
-            [
-                expected(example.parts, posterior(example.parts.energy(current), seed=seed + index))
-                for index, example in enumerate(examples)
-            ],
-            axis=0,
-        )
-        gradient = wanted - shown - ridge * (weights - start)  # of the mean log-likelihood
-        gradient[np.abs(gradient) < 1e-9] = 0.0
-        agreed = np.sign(gradient) * np.sign(previous)
-        step = step * np.where(agreed > 0, 1.3, np.where(agreed < 0, 0.5, 1.0))
-        weights = np.maximum(LOWEST, weights + np.sign(gradient) * step)
-        previous = gradient
-        if report:
-            report(number, current, float(np.abs(gradient).max()))
-        if step[gradient != 0].max(initial=0.0) < 0.004:
-            break
-    return EnergyWeights.of(weights)
-
-
-def softened(
-    examples: Sequence[Example], weights: EnergyWeights, *, seed: int = 0
-) -> tuple[EnergyWeights, float]:
-    """``weights`` times the factor under which these puzzles surprise least, and the factor.
-
-    What was fitted to few puzzles is too sure of others; a factor changes no layout.
-    """
-
-    def surprise(factor: float) -> float:
-        """Mean of -log p(the true candidate of a position)."""
-        told = []
-        for index, example in enumerate(examples):
-            belief = posterior(
-                example.parts.energy(weights), seed=seed + index, temperature=1 / factor
-            )
-            at = example.candidate_at
-            told.append(belief.position_prob[at, np.arange(len(at))])
-        return float(-np.log(np.maximum(told, LEAST)).mean())
-
-    factor = min(FACTORS, key=surprise)
-    return EnergyWeights.of(factor * weights.vector), factor
 
 
 def cut_puzzles(
@@ -294,8 +188,8 @@ def pack_relational(
     trained  what :func:`trained_network` says beside the network
 
     The first half of each grid's puzzles fits the weights; the other half, of which they are not
-    too sure, says how far to trust the fit, which changes no layout, and how much a second look
-    counts beside it, and gives the figures, which are returned and stored.
+    too sure, says how far to trust the fit and how much a second look counts beside it, and gives
+    the figures, which are returned and stored.
     """
     weights: EnergyWeights | None = None  # each starts from the one before, or from what it was
     energy: dict[str, dict[str, dict[str, float]]] = {"closed": {}, "open": {}}
@@ -311,17 +205,18 @@ def pack_relational(
         for world, examples_of in worlds.items():
             if before := trained.get("energy", {}).get(world, {}).get(str(grid)):
                 weights = EnergyWeights(**before)
-            weights = fit_weights(
+            start = weights or EnergyWeights()
+            fit = fit_weights(
                 examples_of(fitting),
-                initial=weights,
+                initial=start,
                 ridge=0.01,
                 rounds=rounds,
                 report=lambda n, w, g: report(f"round {n}: {w}, gradient {g:.3f}"),
             )
             examples = examples_of(others)
-            softer, factor = softened(examples, weights)
-            weights = replace(softer, look=weights.look, upright=weights.upright)
-            report(f"{grid}, {world}: times {factor:g}")
+            weights, share, factor = trusted(examples, start, fit)
+            weights = replace(weights, look=start.look, upright=start.upright)
+            report(f"{grid}, {world}: {share:g} of the way, times {factor:g}")
             if world == "closed":  # the open world keeps what is found here
                 weights = with_look(network, others, examples, weights, report)
             energy[world][str(grid)] = weights.to_dict()
