@@ -124,14 +124,16 @@ def test_turns_are_told_and_their_doubt_counts() -> None:
 def test_what_is_believed_is_trusted_as_far_as_turns_agree() -> None:
     grid = Grid(2, 3)
     energy = planted(grid, TRUTH, 2)
+    laid = np.array(TRUTH) >= 0
     sure, doubted = (
-        session(Hypothesis(grid, UPRIGHT, energy, 0.0, np.full(5, agreed)), grid=grid, turned=True)
+        session(Hypothesis(grid, UPRIGHT, energy, 0.0, agreed), grid=grid, turned=True)
         .solve(seed=0)
-        for agreed in (1.0, 0.5)
+        for agreed in (np.ones(5), np.where(laid, 0.5, 0.1))
     )  # fmt: skip
     assert sure.position_of.tolist() == doubted.position_of.tolist() == TRUTH
     assert sure.confidence is not None
-    assert doubted.confidence == pytest.approx(sure.confidence / 2**TURN_DOUBT)
+    less = np.where(laid, 2**TURN_DOUBT, 1.0)  # how a piece aside is turned says nothing
+    assert doubted.confidence == pytest.approx(sure.confidence / less)
 
 
 def test_where_nothing_is_left_there_is_nothing_to_look_at() -> None:

@@ -18,7 +18,7 @@ from puzzleflow.core.assignment import check_pins
 from puzzleflow.core.errors import CannotSolve, InputError
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Layout, Solution
-from puzzleflow.core.types import FloatArray, IntArray
+from puzzleflow.core.types import BoolArray, FloatArray, IntArray
 from puzzleflow.search import minimise, posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import CLEAR, Posterior
@@ -49,10 +49,14 @@ class Hypothesis:
     agreement: FloatArray | None = None  # (N,)
     apart: Apart | None = None
 
-    @property
-    def trust(self) -> float:
-        """How far beliefs under this hypothesis can be believed: other turns were not tried."""
-        return 1.0 if self.agreement is None else float(self.agreement.mean() ** TURN_DOUBT)
+    def trust(self, laid: BoolArray) -> float:
+        """How far places under this hypothesis can be believed: other turns were not tried.
+
+        laid  (N,) the pieces that lie somewhere: how the others are turned says nothing
+        """
+        if self.agreement is None or not laid.any():
+            return 1.0
+        return float(self.agreement[laid].mean() ** TURN_DOUBT)
 
 
 _Tried = tuple[Hypothesis, list[Layout], Energy]  # with its best layout and pins
@@ -115,11 +119,12 @@ class OpenSession(TimedSession):
             key=lambda layout: layout.energy or 0.0,
         )
         shares = _shares([answer.cost for answer in answers])
-        trust = best.hypothesis.trust
         position_of = layouts[0].position_of
+        trust = best.hypothesis.trust(position_of >= 0)
         rift = _rift(best.hypothesis, position_of)
         whole = 1.0 - (rift.share if rift else 0.0)  # probability of one picture
-        placed = trust * whole * self._mixed(answers, shares, best)  # (N, P + 1), last: aside
+        placed = whole * self._mixed(answers, shares, best)  # (N, P + 1), last: aside
+        placed[:, :-1] *= trust
         here = np.where(position_of < 0, best.hypothesis.grid.num_pieces, position_of)
         grids: dict[Grid, float] = {}
         for answer, share in zip(answers, shares.tolist(), strict=True):
