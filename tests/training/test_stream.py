@@ -202,6 +202,15 @@ def test_turned_batches_tell_no_grid(pictures: PictureBank, masks: MaskBank) -> 
         assert batch.pieces.shape[1] % 4 == 0
 
 
+def test_puzzles_whose_turns_do_not_fit_into_a_batch_stay_upright(
+    pictures: PictureBank, masks: MaskBank
+) -> None:
+    config = replace(CONFIG, turned_share=1.0, grids={"3x3": 0.5, "3x4": 0.5}, pieces_per_batch=36)
+    stream = PuzzleStream(pictures, masks, config, seed=3)
+    turns = {str(batch.grid): batch.num_turns for batch in map(stream.batch, range(12))}
+    assert turns == {"3x3": 4, "3x4": 1}
+
+
 def test_outlines_move_inward_but_a_quarter_stays() -> None:
     alpha = np.zeros((2, 32, 32), np.uint8)
     alpha[:, 2:30, 2:30] = 255

@@ -94,7 +94,7 @@ class StreamConfig:
     most_missing: float = 0.35
     most_foreign: float = 0.3
     hidden_share: float = 0.0  # batches whose grid is not told
-    turned_share: float = 0.0  # batches with pieces in all four turns, their grid not told
+    turned_share: float = 0.0  # batches with pieces in all four turns, if they fit; grid not told
     foreign_kind: str = "any"  # of strangers: any, or the same kind of picture, or another
 
     def __post_init__(self) -> None:
@@ -149,7 +149,8 @@ class PuzzleStream(NumberedBatches):
         """Batch ``number`` of this stream, always the same."""
         rng = child_rng(self.seed, "batch", number)
         grid = self.grids[rng.choice(len(self.grids), p=self._shares)]
-        num_turns = 4 if rng.random() < self.config.turned_share else 1
+        small = 4 * grid.num_pieces <= self.config.pieces_per_batch
+        num_turns = 4 if small and rng.random() < self.config.turned_share else 1
         size = max(1, self.config.pieces_per_batch // (num_turns * grid.num_pieces))
         missing, foreign = self._condition(grid, rng)
         puzzles = [self._opened(missing, foreign, grid, rng) for _ in range(size)]
