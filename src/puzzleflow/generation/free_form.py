@@ -115,16 +115,12 @@ def break_picture(
         name=name,
     )
     found = replace(found, adjacency=found.true_neighbours)
-    if not how.photographed:
-        return found
-    taken = Photography.drawn(child_rng(seed, "photography"), how.weathering.gap)
-    return _photographed(found, taken, child_rng(seed, "photographs"))
+    return _photographed(found, child_rng(seed, "photographs")) if how.photographed else found
 
 
-def _photographed(
-    fragments: FragmentSet, how: Photography, rng: np.random.Generator
-) -> FragmentSet:
+def _photographed(fragments: FragmentSet, rng: np.random.Generator) -> FragmentSet:
     """The same fragments at the same poses, all photographed and cut out in one way."""
+    how = Photography.drawn(rng)
     unit = float(np.median([fragment.root_area for fragment in fragments.fragments]))
     taken = [photographed(each, how, unit, rng).cropped() for each in fragments.fragments]
     poses = tuple(

@@ -1,9 +1,8 @@
 """What photographs do to the edges of fragments, whatever was lost between them.
 
 Edges are darker, lighter or of another colour than what lies behind them, they lie in shadow, are
-soft and cut out a little too far in or out, so that a rim of the ground shows. Where only the
-face has crumbled away, the broken side below it shows and belongs to the silhouette. Broken
-pictures have none of that; whoever learns from them alone takes such an edge for a wide gap.
+soft and cut out a little too far in or out, so that a rim of the ground shows. Broken pictures
+have none of that; whoever learns from them alone takes such an edge for a wide gap.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from puzzleflow.generation.fracture import largest_part, smooth_noise
 
 DARK, LIGHT = 0.5, 0.75  # shares of tints: dark up to here, then light, then of any colour
 ALONG = 0.15  # of √area: along an edge stains and cuts vary over so much
-DEEPEST = 0.5  # of a gap: both sides together fill it at most
 OF_OWN = 0.3  # by which a fragment differs from the others of its set, as a share
 LEAST_SHARE = 0.5  # of the material that is left; a fragment that would lose more stays as it is
 
@@ -41,8 +39,6 @@ class Photography:
     cut           how far in they are cut out; less than 0: too far out
     ragged        by which that varies along an edge
     quality       of JPEG; 100: not compressed
-    side          how far the broken side shows beyond the face where it shows most, and
-                  ``core``, (3,) its colour
     """
 
     ground: tuple[float, float, float] = (1.0, 1.0, 1.0)
@@ -56,15 +52,10 @@ class Photography:
     cut: float = 0.0
     ragged: float = 0.0
     quality: int = 100
-    side: float = 0.0
-    core: tuple[float, float, float] = (0.5, 0.5, 0.5)
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, gap: float) -> Self:
-        """One at random: any of what may be amiss, or little of it.
-
-        gap  between the faces of neighbours
-        """
+    def drawn(cls, rng: np.random.Generator) -> Self:
+        """One at random: any of what may be amiss, or little of it."""
 
         def perhaps(share: float, low: float, high: float) -> float:
             value = float(rng.uniform(low, high))
@@ -89,8 +80,6 @@ class Photography:
             cut=float(rng.uniform(-0.01, 0.015)),
             ragged=perhaps(0.7, 0.0, 0.006),
             quality=100 - round(perhaps(0.7, 5, 65)),
-            side=gap * perhaps(0.4, 0.0, DEEPEST),
-            core=colour(0.05, 0.9),
         )
 
 
@@ -101,14 +90,14 @@ def photographed(
 
     unit  √area of a usual fragment of the set, by which lengths are measured, in pixels
     """
-    margin = 2 + math.ceil(unit * (max(0.0, -how.cut) + 3 * how.ragged + how.side))
+    margin = 2 + math.ceil(unit * (max(0.0, -how.cut) + 3 * how.ragged))
     pixels = np.pad(fragment.pixels, ((margin, margin), (margin, margin), (0, 0)))
     material = pixels[..., 3] >= MATERIAL
     away, (row, col) = ndimage.distance_transform_edt(~material, return_indices=True)
     depth = np.where(material, ndimage.distance_transform_edt(material) - 0.5, 0.5 - away)
     own = 1 + OF_OWN * rng.uniform(-1, 1, 3)  # of stain, shadow and cut
     varied = [smooth_noise(rng, material.shape, max(4.0, ALONG * unit)) for _ in range(3)]
-    light, view = rng.uniform(0, 2 * math.pi, 2).tolist()
+    light = float(rng.uniform(0, 2 * math.pi))
 
     inward = np.maximum(depth, 0)
     reach = how.stain_depth * unit * np.exp(0.4 * varied[0])
@@ -117,19 +106,16 @@ def photographed(
     colours += much[..., None] * (np.array(how.tint) - colours)
     down, across = np.gradient(ndimage.gaussian_filter(depth, max(1.0, 0.01 * unit)))
     towards = math.cos(light) * across + math.sin(light) * down  # 1 where the edge faces away
-    facing = math.cos(view) * across + math.sin(view) * down  # 1 where most of the side shows
-    with_side = depth + how.side * unit * np.clip((1 + facing) / 2, 0, 1)  # of face and side
-    colours[depth < -0.5] = how.core
     dark = how.shadow * own[1] * towards * np.exp(-inward / (how.shadow_depth * unit))
     colours *= np.clip(1 - np.where(dark > 0, dark, dark / 2), 0, 2)[..., None]
-    covered = np.clip(with_side + 0.5, 0, 1)[..., None]
+    covered = np.clip(depth + 0.5, 0, 1)[..., None]
     seen = np.clip(covered * colours + (1 - covered) * np.array(how.ground), 0, 1)
     if how.blur:
         seen = ndimage.gaussian_filter(seen, (how.blur * unit, how.blur * unit, 0), mode="nearest")
     taken = _stored(_resampled(np.asarray(np.rint(255 * seen), np.uint8), how.detail), how.quality)
 
     cut = unit * (how.cut * own[2] + how.ragged * varied[2])
-    alpha = np.clip(with_side - cut + 0.5, 0, 1)
+    alpha = np.clip(depth - cut + 0.5, 0, 1)
     alpha[~largest_part(alpha >= 0.5)] = 0
     if np.count_nonzero(alpha >= 0.5) < LEAST_SHARE * fragment.area_px:
         return fragment

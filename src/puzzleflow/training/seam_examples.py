@@ -38,8 +38,6 @@ JITTERS = (0.0, 0.02, 0.02, 0.05, 0.09)  # of √area: deviations of true poses 
 JITTER_TURN = 50.0  # degrees for a deviation of √area
 NUM_ACROSS, ACROSS = 2, (-0.06, 0.09)  # of √area: true joins, too narrow or too wide by so much
 SETS_A_FILE = 10
-TORN, HEAVY = 0.08, 0.3  # shares of gaps: none up to here, then wide ones, then any
-WORN = (0.07, 0.18)  # of √area: wide ones
 PHOTOGRAPHED = 0.6  # share of the sets whose edges look as in photographs
 Arrays = dict[str, Any]  # arrays by name; see examples_of
 
@@ -97,9 +95,7 @@ def _make(job: _Job) -> None:
 
 def _how(rng: np.random.Generator) -> FreeForm:
     """How a picture breaks: from fresh tears to heavy wear, clean or badly photographed."""
-    kind = rng.random()
-    narrow_or_wide = float(np.exp(rng.uniform(np.log(0.008), np.log(0.16))))
-    gap = 0.0 if kind < TORN else float(rng.uniform(*WORN)) if kind < HEAVY else narrow_or_wide
+    gap = 0.0 if rng.random() < 0.08 else float(np.exp(rng.uniform(np.log(0.008), np.log(0.16))))
     return FreeForm(
         (4, 9),
         weathering=Weathering(
