@@ -20,10 +20,10 @@ from puzzleflow.search.posterior import Posterior
 from puzzleflow.search.tables import Tables
 
 NUM_KEPT = 6  # layouts that are improved side by side
-LARGE = 100  # cells; beyond, fewer layouts are grown and the best are improved again and again
+LARGE = 80  # cells; beyond, fewer layouts are grown and the best are improved again and again
 LARGE_STARTS = 40
 KEPT_AGAIN = (NUM_KEPT, 2, 2, 2)  # layouts of a large grid in every round, which takes
-TURNS = 8e5  # of regrowing, divided by the cells,
+TURNS_A_CELL, TURNS = 5, 8e5  # of regrowing: so many for each cell, or divided by the cells,
 MENDING = 20  # times as many of mending, which is so much quicker, and is the last if it
 GAINED = 0.1  # times the warmth does not gain
 NOISE = 0.25  # of the order in which pieces are laid
@@ -102,7 +102,8 @@ def _improved(energy: Energy, tables: Tables, seed: int, effort: float) -> IntAr
         beams = [beam_layouts(energy, width=16, order=order)[:1] for order in BEAM_ORDERS]
         layouts = np.concatenate([layouts, *beams])
     layouts = _sorted(tables, layouts)
-    turns = int(effort * (TURNS / num if is_large else min(40 * num, 2e8 / num**2.5)))
+    most_turns = min(TURNS_A_CELL * num, TURNS / num) if is_large else min(40 * num, 2e8 / num**2.5)
+    turns = int(effort * most_turns)
     for again, kept in enumerate(KEPT_AGAIN if is_large else (NUM_KEPT,)):
         before = float(tables.energy_of(layouts[0]))
         layouts, _ = regrow(

@@ -21,12 +21,12 @@ from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import FloatArray
 from puzzleflow.generation.builder import cut_puzzle, opened
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.models.checkpoint import load_network, save_weights
+from puzzleflow.models.checkpoint import bundled_weights, load_network, load_weights, save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
-from puzzleflow.solvers.relational import relate
+from puzzleflow.solvers.relational import WEIGHTS, relate
 from puzzleflow.solvers.relational_energy import EnergyWeights, weights_for
 from puzzleflow.solvers.relational_open import open_terms, ways_up
 from puzzleflow.solvers.second_look import Looking, with_shifts
@@ -72,7 +72,10 @@ def solved(
 
 
 def trained_network(path: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
-    """The averaged network of a run's folder, or that of weights; and how long it was trained."""
+    """The averaged network of a run's folder, or that of weights; and what is known of it.
+
+    How long it was trained, and the energy that it had; that of a run is the bundled one.
+    """
     path = Path(path)
     if not path.is_dir():
         network, described = load_network(
@@ -85,8 +88,10 @@ def trained_network(path: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
     network.load_state_dict(under("average", tensors))
     minutes = round(values["seconds"] / 60)
     return network.eval(), {
-        "puzzles_seen": values["puzzles_seen"], "training_minutes": minutes
-    }  # fmt: skip
+        "puzzles_seen": values["puzzles_seen"],
+        "training_minutes": minutes,
+        "energy": load_weights(bundled_weights(WEIGHTS))[1]["energy"],
+    }
 
 
 def closed_examples(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Example]:
