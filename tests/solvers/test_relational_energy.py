@@ -25,8 +25,10 @@ def related(
     return Relations(right, down, absent, frame, nothing, torch.zeros(B, N))
 
 
-def planted(truth: list[int], grid: Grid, strength: float) -> tuple[Relations, torch.Tensor]:
-    """Relations and positions that say just what ``truth`` (piece → position) says."""
+def planted(
+    truth: list[int], grid: Grid, strength: float
+) -> tuple[Relations, Relations, torch.Tensor]:
+    """Relations, of all and of pairs alone, and positions that say just what ``truth`` says."""
     N = grid.num_pieces
     piece_at = np.argsort(truth)
     seams = []
@@ -40,7 +42,8 @@ def planted(truth: list[int], grid: Grid, strength: float) -> tuple[Relations, t
         none[0, piece_at[grid.on_frame(direction)], direction] = strength
     position = torch.zeros(1, N, N)
     position[0, torch.arange(N), torch.tensor(truth)] = strength
-    return related(seams[0], seams[1], none), position
+    relations = related(seams[0], seams[1], none)
+    return relations, relations, position
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,7 @@ def planted(truth: list[int], grid: Grid, strength: float) -> tuple[Relations, t
         EnergyWeights(0, 1, 1, 0),
         EnergyWeights(1, 0, 0, 0),
         EnergyWeights(0, 0, 1, 0),
+        EnergyWeights(0, 0, 0, 0, apart=1),
     ],
 )
 def test_the_truth_has_the_lowest_energy(weights: EnergyWeights) -> None:
@@ -58,7 +62,7 @@ def test_the_truth_has_the_lowest_energy(weights: EnergyWeights) -> None:
     energy = terms.energy(grid, weights)
     best = minimise(energy)[0]
     assert energy.of_layout(np.array(truth)) == pytest.approx(best.energy)
-    if weights.pair or weights.position:
+    if weights.pair or weights.position or weights.apart:
         assert best.position_of.tolist() == truth
 
 
@@ -71,7 +75,7 @@ def test_relations_alone_cannot_tell_a_shift_but_the_border_can() -> None:
     none = torch.zeros(1, N, 4)
     none[0, 0, Direction.LEFT] = none[0, 2, Direction.RIGHT] = 4.0
     relations = related(ring, torch.zeros(1, N, N), none)
-    (terms,) = terms_of(relations, torch.zeros(1, N, N), silent(3))
+    (terms,) = terms_of(relations, relations, torch.zeros(1, N, N), silent(3))
     with_border = minimise(terms.energy(grid, EnergyWeights(0, 1, 1, 0)))[0]
     assert with_border.position_of.tolist() == [0, 1, 2]
 
@@ -79,15 +83,23 @@ def test_relations_alone_cannot_tell_a_shift_but_the_border_can() -> None:
 def test_a_seam_is_charged_from_both_sides() -> None:
     grid = Grid(1, 2)
     right = torch.tensor([[[0.0, 2.0], [0.0, 0.0]]])
-    (terms,) = terms_of(
-        related(right, torch.zeros(1, 2, 2), torch.zeros(1, 2, 4)),
-        torch.zeros(1, 2, 2),
-        silent(2),
-    )
+    relations = related(right, torch.zeros(1, 2, 2), torch.zeros(1, 2, 4))
+    (terms,) = terms_of(relations, relations, torch.zeros(1, 2, 2), silent(2))
     log_p = 2.0 - np.log(np.exp(2.0) + 1.0)  # against the frame only, on either side
     assert terms.right[0, 1] == pytest.approx(-2 * log_p, abs=1e-5)
     assert terms.border[0, Direction.RIGHT] == pytest.approx(np.log(np.exp(2.0) + 1.0), abs=1e-5)
     assert terms.energy(grid, EnergyWeights(0, 0.5, 0, 0)).right[0, 1] == pytest.approx(-log_p)
+
+
+def test_what_two_pieces_tell_by_themselves_is_a_term_of_its_own() -> None:
+    right, none = torch.tensor([[[0.0, 2.0], [0.0, 0.0]]]), torch.zeros(1, 2, 2)
+    flat, apart = (related(seam, none, torch.zeros(1, 2, 4)) for seam in (none, right))
+    (terms,) = terms_of(flat, apart, none, silent(2))
+    log_p = 2.0 - np.log(np.exp(2.0) + 1.0)
+    assert terms.apart_right[0, 1] == pytest.approx(-2 * log_p, abs=1e-5)
+    assert terms.right[0, 1] == pytest.approx(2 * np.log(2), abs=1e-5)
+    energy = terms.energy(Grid(1, 2), EnergyWeights(0, 0, 0, 0, apart=0.5))
+    assert energy.right[0, 1] == pytest.approx(-log_p, abs=1e-5)
 
 
 def test_weights_of_the_nearest_grid() -> None:
@@ -109,7 +121,8 @@ def test_the_prior_alone_can_decide() -> None:
     for a, b in wrong:
         prior[0, a, b, :2] = -4.0
     zeros = torch.zeros(1, 3, 3)
-    (terms,) = terms_of(related(zeros, zeros, torch.zeros(1, 3, 4)), zeros, [prior])
+    nothing = related(zeros, zeros, torch.zeros(1, 3, 4))
+    (terms,) = terms_of(nothing, nothing, zeros, [prior])
     best = minimise(terms.energy(grid, EnergyWeights(0, 0, 0, 1)))[0]
     assert best.position_of.tolist() == [1, 2, 0]  # 2, 0, 1 from left to right
     assert best.energy == pytest.approx(0.0)
@@ -122,7 +135,7 @@ def test_an_empty_place_and_a_piece_aside_are_charged_as_they_should_be() -> Non
     absent[0, 0, Direction.RIGHT] = 1.0
     zeros = torch.zeros(1, 2, 2)
     relations = related(zeros, zeros, torch.zeros(1, 2, 4), absent)
-    (terms,) = terms_of(relations, zeros, silent(2), closed=False)
+    (terms,) = terms_of(relations, relations, zeros, silent(2), closed=False)
     parts = terms.parts(grid, num_empty=1)
     assert parts.unary.shape == (len(WEIGHTS), 3, 2)
     only = {name: EnergyWeights(*(float(n == name) for n in WEIGHTS)) for name in WEIGHTS}

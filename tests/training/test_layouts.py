@@ -110,7 +110,7 @@ def test_its_energy_is_that_of_the_solver(num_empty: int | None) -> None:
     weights = CLOSED if closed else OPEN
     ours = _energies(told, positions, prior, grid, num_empty)
     with torch.no_grad():
-        all_terms = terms_of(told, positions, [*prior.numpy()], closed=closed)
+        all_terms = terms_of(told, told, positions, [*prior.numpy()], closed=closed)
     for b, terms in enumerate(all_terms):
         energy = terms.energy(grid, weights, num_empty)
         for one, other in zip(ours, (energy.unary, energy.right, energy.down), strict=True):

@@ -118,5 +118,5 @@ def relate(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Terms]:
     priors = [seam_prior(puzzle.pieces) for puzzle in puzzles]
     pixels = torch.stack([to_tensor(puzzle.pieces, size_px) for puzzle in puzzles])
     grid = puzzles[0].closed_grid
-    in_context, _ = network(pixels, torch.from_numpy(np.stack(priors)), World(grid))
-    return terms_of(in_context, network.positions(in_context, grid), priors)
+    in_context, isolated = network(pixels, torch.from_numpy(np.stack(priors)), World(grid))
+    return terms_of(in_context, isolated, network.positions(in_context, grid), priors)

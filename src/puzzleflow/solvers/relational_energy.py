@@ -31,6 +31,7 @@ FLOOR = -30.0  # log-probabilities below this say no more
 class EnergyWeights:
     """How much each term counts; those from ``absent`` to ``aside`` only in the open world.
 
+    apart   a seam, as its two pieces tell it without the others
     absent  a side beyond which none of the given pieces lies
     gap     every such side, whatever the network says
     stray   the log odds that a piece belongs to another picture
@@ -43,6 +44,7 @@ class EnergyWeights:
     pair: float = 0.5
     border: float = 0.5
     colour: float = 0.5
+    apart: float = 0.0
     absent: float = 1.0
     gap: float = 1.0
     stray: float = 1.0
@@ -122,13 +124,15 @@ class Terms:
     border: FloatArray  # (N, 4)
     colour_right: FloatArray  # (N, N) of the seam prior alone
     colour_down: FloatArray  # (N, N)
+    apart_right: FloatArray  # (N, N) as the two pieces alone tell it
+    apart_down: FloatArray  # (N, N)
     absent: FloatArray  # (N, 4) beyond the side lies none of the given pieces
     stray: FloatArray  # (N,) log odds that the piece belongs to another picture
 
     def among(self, chosen: IntArray) -> Terms:
         """The terms of some of the pieces alone."""
         box = np.ix_(chosen, chosen)
-        pairs = ("right", "down", "colour_right", "colour_down")
+        pairs = ("right", "down", "colour_right", "colour_down", "apart_right", "apart_down")
         return Terms(
             **{
                 name: term[box] if name in pairs else term[chosen]
@@ -160,12 +164,13 @@ class Terms:
         unary[where["position"], :N] = self.position
         for direction in Direction:
             unary[where["border"], :N, grid.on_frame(direction)] += self.border[:, direction]
-        for seam, pair, colour in (
-            (right, self.right, self.colour_right),
-            (down, self.down, self.colour_down),
+        for seam, pair, colour, apart in (
+            (right, self.right, self.colour_right, self.apart_right),
+            (down, self.down, self.colour_down, self.apart_down),
         ):
             seam[where["pair"], :N, :N] = pair
             seam[where["colour"], :N, :N] = colour
+            seam[where["apart"], :N, :N] = apart
         if num_empty is None:
             return Parts(grid, unary, right, down)
         for seam, ahead in ((right, Direction.RIGHT), (down, Direction.DOWN)):
@@ -206,12 +211,8 @@ class Costs:
 
         closed  every position has its piece, and every piece its position
         """
-        sides = [
-            relations.side_logits(direction).log_softmax(dim=2).clamp_min(FLOOR)
-            for direction in Direction
-        ]  # each (B, N, N + 2)
-        right = -(sides[Direction.RIGHT][..., :-2] + sides[Direction.LEFT][..., :-2].mT)
-        down = -(sides[Direction.DOWN][..., :-2] + sides[Direction.UP][..., :-2].mT)
+        sides = _sides(relations)
+        right, down = _seams(sides)
         absent, border = (
             -torch.stack([side[..., end] for side in sides], dim=2) for end in (-2, -1)
         )
@@ -219,21 +220,43 @@ class Costs:
         return cls(-places.clamp_min(FLOOR), right, down, border, absent)
 
 
+def _sides(relations: Relations) -> list[Tensor]:
+    """(B, N, N + 2) for every direction: log-probabilities of what lies beyond a side."""
+    return [
+        relations.side_logits(direction).log_softmax(dim=2).clamp_min(FLOOR)
+        for direction in Direction
+    ]
+
+
+def _seams(sides: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """(B, N, N) costs of right and down seams, which both of their sides explain."""
+    right = -(sides[Direction.RIGHT][..., :-2] + sides[Direction.LEFT][..., :-2].mT)
+    down = -(sides[Direction.DOWN][..., :-2] + sides[Direction.UP][..., :-2].mT)
+    return right, down
+
+
 def terms_of(
-    relations: Relations, positions: Tensor, priors: Sequence[FloatArray], *, closed: bool = True
+    relations: Relations,
+    isolated: Relations,
+    positions: Tensor,
+    priors: Sequence[FloatArray],
+    *,
+    closed: bool = True,
 ) -> list[Terms]:
     """Costs of every puzzle of a batch, from its relations and seam priors (2, N, N, F).
 
+    isolated   the relations of pairs without the context of the others
     positions  (B, N, P) logits of pieces at positions
     closed     every position has its piece, and every piece its position
     """
     costs = Costs.of(relations, positions, closed=closed)
     told = (costs.position, costs.right, costs.down, costs.border)
+    apart = _seams(_sides(isolated))
     return [
         Terms(
             *(np.asarray(t[b].double()) for t in told),
             *-prior[..., :2].sum(axis=-1, dtype=np.float64),
-            *(np.asarray(t[b].double()) for t in (costs.absent, relations.stray)),
+            *(np.asarray(t[b].double()) for t in (*apart, costs.absent, relations.stray)),
         )
         for b, prior in enumerate(priors)
     ]

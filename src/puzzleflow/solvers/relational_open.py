@@ -63,21 +63,24 @@ class Encoded:
         return prior_of(SeamCosts(self.costs.right[box], self.costs.down[box]))
 
     @torch.inference_mode()
-    def relations(self, chosen: IntArray, world: World) -> tuple[Relations, list[FloatArray]]:
-        """In context, for (B, M) B choices of as many candidates; and their priors."""
+    def relations(
+        self, chosen: IntArray, world: World
+    ) -> tuple[Relations, Relations, list[FloatArray]]:
+        """In context and of pairs alone, for (B, M) B choices of as many candidates; priors."""
         priors = [self.prior(indices) for indices in chosen]
         rows = torch.from_numpy(chosen)
-        in_context, _ = self.network.relate(
+        in_context, isolated = self.network.relate(
             self.tokens[rows], self.sides[rows], torch.from_numpy(np.stack(priors)), world
         )
-        return in_context, priors
+        return in_context, isolated, priors
 
     def all_terms(self, complete: bool) -> Terms:
         """Of all turns of all pieces in one context, where nobody knows the grid."""
         every = np.arange(len(self.tokens))[None]  # (1, T N)
-        relations, priors = self.relations(every, World(None, complete))
+        *both, priors = self.relations(every, World(None, complete))
+        in_context, isolated = (told.between_pieces(self.num_turns) for told in both)
         flat = torch.zeros(1, every.size, 1)
-        return terms_of(relations.between_pieces(self.num_turns), flat, priors, closed=False)[0]
+        return terms_of(in_context, isolated, flat, priors, closed=False)[0]
 
 
 Fitted = Mapping[str, Mapping[str, float]]
@@ -87,10 +90,10 @@ def open_terms(network: RelationalNet, puzzle: Puzzle) -> tuple[Terms, int]:
     """Terms of upright pieces on a known grid, and how many empty places there may be."""
     encoded = Encoded.of(network, puzzle)
     world = World(puzzle.grid, puzzle.conditions.is_complete)
-    relations, priors = encoded.relations(np.arange(puzzle.num_pieces)[None], world)
+    relations, isolated, priors = encoded.relations(np.arange(puzzle.num_pieces)[None], world)
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
-    (terms,) = terms_of(relations, positions, priors, closed=world.closed)
+    (terms,) = terms_of(relations, isolated, positions, priors, closed=world.closed)
     return terms, num_empty(puzzle.grid, puzzle)
 
 
@@ -110,7 +113,7 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
         turnings, agreement = _turnings(together, encoded.num_turns, puzzle, grids, fitted)
     world = World(puzzle.known_grid, puzzle.conditions.is_complete)
     chosen: IntArray = encoded.num_turns * np.arange(N) + turnings  # (K, N) candidates
-    relations, priors = encoded.relations(chosen, world)
+    relations, isolated, priors = encoded.relations(chosen, world)
     closed = puzzle.conditions.is_complete
     apart: list[Apart | None] = [None] * len(turnings)
     if puzzle.known_grid is None:
@@ -121,7 +124,7 @@ def hypotheses(network: RelationalNet, puzzle: Puzzle, fitted: Fitted) -> list[H
     for grid in grids:
         with torch.inference_mode():
             positions = network.positions(relations, grid)
-        all_terms = terms_of(relations, positions, priors, closed=closed)
+        all_terms = terms_of(relations, isolated, positions, priors, closed=closed)
         if together is not None:
             all_terms = [
                 terms.mixed(together.among(candidates))
@@ -140,10 +143,11 @@ def ways_up(network: RelationalNet, puzzle: Puzzle, weights: EnergyWeights) -> l
     encoded = Encoded.of(network, turned)
     turns: IntArray = np.repeat(np.arange(4)[:, None], puzzle.num_pieces, axis=1)  # (4, N)
     chosen: IntArray = 4 * np.arange(puzzle.num_pieces) + turns
-    relations, priors = encoded.relations(chosen, World(puzzle.grid))
+    relations, isolated, priors = encoded.relations(chosen, World(puzzle.grid))
     with torch.inference_mode():
         positions = network.positions(relations, puzzle.grid)
-    energies = [t.energy(puzzle.grid, weights) for t in terms_of(relations, positions, priors)]
+    terms = terms_of(relations, isolated, positions, priors)
+    energies = [told.energy(puzzle.grid, weights) for told in terms]
     return [
         replace(minimise(energy)[0], turns=way) for energy, way in zip(energies, turns, strict=True)
     ]

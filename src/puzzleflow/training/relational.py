@@ -21,7 +21,7 @@ from puzzleflow.training.stream import Batch, StreamConfig
 from puzzleflow.training.trainable import Trainable
 
 LAST_OF_LAYER = re.compile(r"layers\.\d+\.(out|feed_forward\.3)\.")  # what a layer adds
-MOST_TURNED = 25  # pieces; the likelihood of larger turned layouts is all noise
+MOST_TURNED = 16  # pieces; the likelihood of larger turned layouts is all noise
 GRIDS = {
     "2x2": 0.04, "3x3": 0.4, "4x4": 0.14, "5x5": 0.22, "6x6": 0.05,
     "2x3": 0.03, "3x2": 0.03, "3x4": 0.03, "4x3": 0.03, "4x5": 0.03,

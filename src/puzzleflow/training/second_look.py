@@ -181,11 +181,11 @@ def doubtful(batch: Batch) -> list[tuple[Tensor, list[float]]]:
     prior = batch.prior
     if prior is None:
         return [(batch.position_of[:0], [])] * len(batch)
-    in_context, _ = solver.network(batch.pixels(), prior, batch.world)
+    in_context, isolated = solver.network(batch.pixels(), prior, batch.world)
     positions = solver.network.positions(in_context, batch.grid)
     weights = weights_for(batch.grid, solver.fitted.get("closed", {}))
     found = []
-    terms = terms_of(in_context, positions, [np.asarray(each) for each in prior])
+    terms = terms_of(in_context, isolated, positions, [np.asarray(each) for each in prior])
     for told, truth in zip(terms, batch.position_of, strict=True):
         energy = told.energy(batch.grid, weights)
         true = energy.layout(truth.numpy()).energy or 0.0
