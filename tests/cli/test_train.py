@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from command_line import run
 
 from puzzleflow.core.errors import InputError, OutputError, UnknownName
 from puzzleflow.core.grid import Grid
 from puzzleflow.core.puzzle import Puzzle
 from puzzleflow.lock import locked
-from puzzleflow.models.checkpoint import load_weights
+from puzzleflow.models.checkpoint import bundled_weights, load_weights
 from puzzleflow.models.relational import RelationalConfig
 from puzzleflow.solvers.registry import SOLVERS
 from puzzleflow.storage.folder import write_folder
@@ -83,14 +84,16 @@ def test_relational_from_pictures_to_packed_weights(
     assert "PA" in said
     described = load_weights(packed)[1]
     assert described["kind"] == "relational"
-    assert {world: set(fitted) for world, fitted in described["energy"].items()} == {
-        "closed": {"2x2"},
-        "open": {"2x2"},
-    }
+    known = load_weights(bundled_weights("relational.safetensors"))[1]["energy"]
+    for world, fitted in described["energy"].items():
+        assert fitted == {**known[world], "2x2": fitted["2x2"]}  # other grids as bundled
     again = tmp_path / "again.safetensors"
     run("train", "pack", packed, "--data", pictures, "--out", again,
-        "--erosion", "none", "--grids", "3x3=4")  # fmt: skip
-    assert set(load_weights(again)[1]["energy"]["closed"]) == {"3x3"}
+        "--mean-with", packed, "--erosion", "none", "--grids", "3x3=4")  # fmt: skip
+    renewed = load_weights(again)[1]["energy"]["closed"]
+    assert renewed == {**described["energy"]["closed"], "3x3": renewed["3x3"]}
+    for name, tensor in load_weights(packed)[0].items():
+        assert torch.equal(tensor, load_weights(again)[0][name]), name  # the mean of one
     assert load_weights(again)[1]["puzzles_seen"] == described["puzzles_seen"] == 4
 
     looking = tmp_path / "looking.safetensors"
@@ -101,9 +104,9 @@ def test_relational_from_pictures_to_packed_weights(
     found = load_weights(looking)[1]
     assert found["validation"] == described["validation"]
     for world, grids in found["energy"].items():
-        assert set(grids) == {"2x2", "3x3"}
-        for weights in grids.values():
-            before = described["energy"][world]["2x2"]
+        assert set(grids) == {"2x2", *known[world]}
+        for grid, weights in grids.items():
+            before = described["energy"][world][grid]
             assert {**weights, "look": 0, "upright": 0} == {**before, "look": 0, "upright": 0}
 
 

@@ -53,6 +53,10 @@ def pack(
     ] = None,
     grids: Annotated[str, typer.Option(help="GRID=PUZZLES, comma-separated.")] = "3x3=300,5x5=100",
     seed: Annotated[int, typer.Option(help="Seed of the validation puzzles.")] = 0,
+    mean_with: Annotated[
+        Path | None,
+        typer.Option(help="Weights of before: the mean of theirs and of the run's is taken."),
+    ] = None,
     look_only: Annotated[
         bool,
         typer.Option("--look-only", help="Fit only what a second look counts beside the energy."),
@@ -60,7 +64,8 @@ def pack(
 ) -> None:
     """Turn a relational run into weights: average, fit the energy, evaluate on held-out puzzles.
 
-    The fit of a run starts from the energy of the bundled weights.
+    The fit of a run starts from the energy of the bundled weights, whose grids it keeps, but for
+    those that are fitted.
     """
     from puzzleflow.core.errors import InputError
     from puzzleflow.core.grid import Grid
@@ -68,6 +73,7 @@ def pack(
     from puzzleflow.training.banks import split_pictures
     from puzzleflow.training.packing import (
         cut_puzzles,
+        mean_of,
         pack_look,
         pack_relational,
         trained_network,
@@ -79,6 +85,8 @@ def pack(
     if not pictures:
         raise InputError(f"{data}: no pictures of split 'val' to cut puzzles from")
     network, trained = trained_network(run)  # before puzzles are cut, which takes long
+    if mean_with is not None:
+        network = mean_of(network, trained_network(mean_with)[0])
     known = load_weights(bundled_weights(RelationalTraining.bundled))[1]["energy"]
     validation = {
         grid: cut_puzzles(pictures, grid, erosion or ["gap", "vae", "vae:shrink=4"], seed, num)

@@ -21,12 +21,12 @@ from puzzleflow.core.rng import child_seed
 from puzzleflow.core.types import FloatArray
 from puzzleflow.generation.builder import cut_puzzle, opened
 from puzzleflow.generation.erosion import erosion_model
-from puzzleflow.models.checkpoint import bundled_weights, load_network, load_weights, save_weights
+from puzzleflow.models.checkpoint import load_network, save_weights
 from puzzleflow.models.relational import RelationalConfig, RelationalNet
 from puzzleflow.pictures import read_picture
 from puzzleflow.search import minimise
 from puzzleflow.search.exact import is_exact_size
-from puzzleflow.solvers.relational import WEIGHTS, relate
+from puzzleflow.solvers.relational import relate
 from puzzleflow.solvers.relational_energy import EnergyWeights, weights_for
 from puzzleflow.solvers.relational_open import open_terms, ways_up
 from puzzleflow.solvers.second_look import Looking, with_shifts
@@ -72,10 +72,7 @@ def solved(
 
 
 def trained_network(path: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
-    """The averaged network of a run's folder, or that of weights; and what is known of it.
-
-    How long it was trained, and the energy that it had; that of a run is the bundled one.
-    """
+    """The averaged network of a run's folder, or that of weights; and how long it was trained."""
     path = Path(path)
     if not path.is_dir():
         network, described = load_network(
@@ -88,10 +85,23 @@ def trained_network(path: str | Path) -> tuple[RelationalNet, dict[str, Any]]:
     network.load_state_dict(under("average", tensors))
     minutes = round(values["seconds"] / 60)
     return network.eval(), {
-        "puzzles_seen": values["puzzles_seen"],
-        "training_minutes": minutes,
-        "energy": load_weights(bundled_weights(WEIGHTS))[1]["energy"],
-    }
+        "puzzles_seen": values["puzzles_seen"], "training_minutes": minutes
+    }  # fmt: skip
+
+
+def mean_of(network: RelationalNet, other: RelationalNet) -> RelationalNet:
+    """The network whose weights are the mean of two: one is trained on from the other, or alike."""
+    if network.config != other.config:
+        raise InputError("only networks of the same sizes have a mean")
+    mean = RelationalNet(network.config)
+    theirs = other.state_dict()
+    mean.load_state_dict(
+        {
+            name: (ours + theirs[name]) / 2 if ours.is_floating_point() else ours
+            for name, ours in network.state_dict().items()
+        }
+    )
+    return mean.eval()
 
 
 def closed_examples(network: RelationalNet, puzzles: Sequence[Puzzle]) -> list[Example]:
@@ -194,10 +204,11 @@ def pack_relational(
 
     The first half of each grid's puzzles fits the weights; the other half, of which they are not
     too sure, says how far to trust the fit and how much a second look counts beside it, and gives
-    the figures, which are returned and stored.
+    the figures, which are returned and stored. Energies of other grids stay as they were.
     """
     weights: EnergyWeights | None = None  # each starts from the one before, or from what it was
-    energy: dict[str, dict[str, dict[str, float]]] = {"closed": {}, "open": {}}
+    known = trained.get("energy", {})
+    energy = {world: dict(known.get(world, {})) for world in ("closed", "open")}
     figures: dict[str, dict[str, float]] = {}
     for grid, puzzles in validation.items():
         half = len(puzzles) // 2
