@@ -22,18 +22,21 @@ NETWORK = RelationalConfig(
 
 def relations(
     grid: Grid, num_candidates: int | None = None, *, closed: bool = True, batch: int = 2
-) -> tuple[Relations, torch.Tensor, torch.Tensor]:
-    """Of random logits that want gradients, with logits of positions and a prior."""
+) -> tuple[Relations, Relations, torch.Tensor, torch.Tensor]:
+    """Of random logits that want gradients, in context and isolated; positions and a prior."""
     torch.manual_seed(0)
     N = num_candidates or grid.num_pieces
-    right, down = (torch.randn(batch, N, N, requires_grad=True) for _ in range(2))
+    right, down, apart_right, apart_down = (
+        torch.randn(batch, N, N, requires_grad=True) for _ in range(4)
+    )
     absent, frame = (torch.randn(batch, N, 4, requires_grad=True) for _ in range(2))
     if closed:
         absent = torch.full((batch, N, 4), float("-inf"))
     place, stray = torch.randn(batch, N, 3), torch.randn(batch, N, requires_grad=True)
     positions = torch.randn(batch, N, grid.num_pieces, requires_grad=True)
     told = Relations(right, down, absent, frame, place, stray)
-    return told, positions, -torch.rand(batch, 2, N, N, 3)
+    apart = replace(told, right=apart_right, down=apart_down)
+    return told, apart, positions, -torch.rand(batch, 2, N, N, 3)
 
 
 WORLDS = {  # grid, turns, truths: the candidate at every cell follows from them
@@ -60,14 +63,16 @@ def test_its_gradient_is_that_of_the_likelihood_over_all_layouts(
     B, P, M = len(upright), grid.num_pieces, num_turns * upright.shape[1]
     truth = upright.repeat_interleave(num_turns, dim=1)  # only what is upright is asked for
     num_empty = 0 if closed else P - int((upright[0] >= 0).sum())
-    told, positions, prior = relations(grid, M, closed=closed, batch=B)
-    wanted = [told.right, told.down, told.frame]
+    told, apart, positions, prior = relations(grid, M, closed=closed, batch=B)
+    wanted = [told.right, told.down, told.frame, apart.right, apart.down]
     wanted += [] if closed else [told.absent, told.stray]
     wanted += [positions] if num_turns == 1 else []
-    loss = layout_loss(told, positions, prior, truth, grid, closed=closed, num_turns=num_turns)
+    worlds = {"closed": closed, "num_turns": num_turns}
+    loss = layout_loss(told, apart, positions, prior, truth, grid, **worlds)
     found = torch.autograd.grad(loss, wanted)
 
-    costs = _energies(told, positions, prior, grid, None if closed else num_empty, num_turns)
+    empties = None if closed else num_empty
+    costs = _energies(told, apart, positions, prior, grid, empties, num_turns)
 
     def energy(b: int, at: torch.Tensor) -> torch.Tensor:
         unary, *seams = (cost[b] for cost in costs)
@@ -106,11 +111,11 @@ def test_its_gradient_is_that_of_the_likelihood_over_all_layouts(
 def test_its_energy_is_that_of_the_solver(num_empty: int | None) -> None:
     grid = Grid(2, 3)
     closed = num_empty is None
-    told, positions, prior = relations(grid, closed=closed)
+    told, apart, positions, prior = relations(grid, closed=closed)
     weights = CLOSED if closed else OPEN
-    ours = _energies(told, positions, prior, grid, num_empty)
+    ours = _energies(told, apart, positions, prior, grid, num_empty)
     with torch.no_grad():
-        all_terms = terms_of(told, told, positions, [*prior.numpy()], closed=closed)
+        all_terms = terms_of(told, apart, positions, [*prior.numpy()], closed=closed)
     for b, terms in enumerate(all_terms):
         energy = terms.energy(grid, weights, num_empty)
         for one, other in zip(ours, (energy.unary, energy.right, energy.down), strict=True):
@@ -119,13 +124,13 @@ def test_its_energy_is_that_of_the_solver(num_empty: int | None) -> None:
 
 def test_it_shows_how_surprising_the_true_pieces_are() -> None:
     grid = Grid(2, 2)
-    told, positions, prior = relations(grid, batch=1)
+    told, _, positions, prior = relations(grid, batch=1)
     flat = replace(told, right=0 * told.right, down=0 * told.down, frame=0 * told.frame)
-    loss = layout_loss(flat, 0 * positions, 0 * prior, torch.tensor([[2, 0, 1, 3]]), grid)
+    loss = layout_loss(flat, flat, 0 * positions, 0 * prior, torch.tensor([[2, 0, 1, 3]]), grid)
     assert loss.item() == pytest.approx(torch.tensor(4.0).log().item(), abs=1e-3)
     sure = torch.full((1, 4, 4), -60.0)
     sure[0, torch.arange(4), torch.tensor([2, 0, 1, 3])] = 60.0
-    loss = layout_loss(flat, sure, 0 * prior, torch.tensor([[2, 0, 1, 3]]), grid)
+    loss = layout_loss(flat, flat, sure, 0 * prior, torch.tensor([[2, 0, 1, 3]]), grid)
     assert loss.item() < 1.3
 
 

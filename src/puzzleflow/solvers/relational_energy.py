@@ -228,6 +228,11 @@ def _sides(relations: Relations) -> list[Tensor]:
     ]
 
 
+def apart_costs(isolated: Relations) -> tuple[Tensor, Tensor]:
+    """(B, N, N) costs of right and down seams as their two pieces tell them by themselves."""
+    return _seams(_sides(isolated))
+
+
 def _seams(sides: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """(B, N, N) costs of right and down seams, which both of their sides explain."""
     right = -(sides[Direction.RIGHT][..., :-2] + sides[Direction.LEFT][..., :-2].mT)
@@ -251,7 +256,7 @@ def terms_of(
     """
     costs = Costs.of(relations, positions, closed=closed)
     told = (costs.position, costs.right, costs.down, costs.border)
-    apart = _seams(_sides(isolated))
+    apart = apart_costs(isolated)
     return [
         Terms(
             *(np.asarray(t[b].double()) for t in told),

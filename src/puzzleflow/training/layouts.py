@@ -14,18 +14,20 @@ from puzzleflow.models.relational import Relations
 from puzzleflow.search import posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import Posterior
-from puzzleflow.solvers.relational_energy import Costs, EnergyWeights
+from puzzleflow.solvers.relational_energy import Costs, EnergyWeights, apart_costs
 
-CLOSED = EnergyWeights(position=0.02, pair=0.25, border=0.08, colour=0.5)  # while training
-OPEN = EnergyWeights(
-    position=0.02, pair=0.28, border=0.15, colour=0.2, absent=0.5, gap=-0.3, stray=0.2, aside=-1.5
-)
+CLOSED = EnergyWeights(position=0.05, pair=0.15, border=0.08, colour=0.45, apart=0.1)
+OPEN = EnergyWeights(  # both while training, near what is fitted afterwards
+    position=0.02, pair=0.26, border=0.15, colour=0.2, apart=0.04, absent=0.5, gap=-0.3, stray=0.2,
+    aside=-1.5,
+)  # fmt: skip
 EFFORT = 0.25  # of sampling, where there are too many layouts to sum over
 LEAST = 1e-4  # probability that counts in what is shown
 
 
 def layout_loss(
     relations: Relations,
+    isolated: Relations,
     positions: Tensor,
     prior: Tensor,
     position_of: Tensor,
@@ -39,6 +41,7 @@ def layout_loss(
     p ∝ exp(−E), with the energy E that the solver minimises. Its logarithm changes with every
     cost by what the posterior expects of it minus what the truth has; the mean over cells.
 
+    isolated   of pairs, without the context of the others
     closed     no piece is missing or foreign; else pieces may lie aside, and there are as many
                empty places as empty cells
     num_turns  4: pieces come in all four turns, and one that belongs is known to lie upright
@@ -46,7 +49,7 @@ def layout_loss(
     truths = position_of.cpu().numpy()
     candidates_at = [_candidates_at(truth, grid, num_turns) for truth in truths]
     num_empty = None if closed else int((candidates_at[0] >= truths.shape[1]).sum())
-    costs = _energies(relations, positions, prior, grid, num_empty, num_turns)
+    costs = _energies(relations, isolated, positions, prior, grid, num_empty, num_turns)
     differing, surprises = [], []
     for b, at in enumerate(candidates_at):
         energy = _energy(grid, [cost[b] for cost in costs], truths[b], num_turns)
@@ -75,6 +78,7 @@ def _candidates_at(position_of: IntArray, grid: Grid, num_turns: int) -> IntArra
 
 def _energies(
     relations: Relations,
+    isolated: Relations,
     positions: Tensor,
     prior: Tensor,
     grid: Grid,
@@ -98,8 +102,9 @@ def _energies(
         on_frame[direction, grid.on_frame(direction)] = 1.0
     unary = weights.position * costs.position + weights.border * costs.border @ on_frame
     colour_right, colour_down = prior[..., :2].sum(dim=-1).neg().unbind(dim=1)  # (B, N, N)
-    right = weights.pair * costs.right + weights.colour * colour_right
-    down = weights.pair * costs.down + weights.colour * colour_down
+    apart_right, apart_down = apart_costs(isolated.between_pieces(num_turns))
+    right = weights.pair * costs.right + weights.colour * colour_right + weights.apart * apart_right
+    down = weights.pair * costs.down + weights.colour * colour_down + weights.apart * apart_down
     if num_empty is None:
         return unary, right, down
     beyond = weights.absent * costs.absent + weights.gap  # (B, N, 4)

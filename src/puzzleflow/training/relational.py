@@ -168,11 +168,12 @@ class RelationalTraining(Trainable):
         return network
 
     def objective(self, network: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        in_context, positions, terms = _related(network, batch)
+        in_context, isolated, positions, terms = _related(network, batch)
         hopeless = batch.num_turns > 1 and batch.grid.num_pieces > MOST_TURNED
         if self.layouts and batch.prior is not None and not hopeless:
             terms["layout"] = layout_loss(
                 in_context,
+                isolated,
                 positions,
                 batch.prior,
                 batch.position_of,
@@ -188,8 +189,10 @@ class RelationalTraining(Trainable):
         return _by_grid(network, list(batches))
 
 
-def _related(network: nn.Module, batch: Batch) -> tuple[Relations, Tensor, dict[str, Tensor]]:
-    """What the network says of a batch, logits (B, N, P) of positions, and its losses."""
+def _related(
+    network: nn.Module, batch: Batch
+) -> tuple[Relations, Relations, Tensor, dict[str, Tensor]]:
+    """What the network says of a batch, in context and of pairs alone, and its losses."""
     in_context, isolated = network(batch.pixels(), batch.prior, batch.world)
     plain: Any = network
     positions: Tensor = plain.positions(in_context, batch.grid)
@@ -202,7 +205,7 @@ def _related(network: nn.Module, batch: Batch) -> tuple[Relations, Tensor, dict[
         closed=batch.world.closed,
         num_turns=batch.num_turns,
     )
-    return in_context, positions, terms
+    return in_context, isolated, positions, terms
 
 
 def _by_grid(network: nn.Module, batches: list[Batch]) -> dict[str, Any]:
@@ -220,7 +223,7 @@ def validate_relations(network: nn.Module, batches: list[Batch], grid: Grid) -> 
     """Loss, share of sides whose neighbour (or frame) comes first, share of pieces likewise."""
     loss, side_hits, place_hits = 0.0, 0, 0
     for batch in batches:
-        in_context, positions, terms = _related(network, batch)
+        in_context, _, positions, terms = _related(network, batch)
         loss += float(terms["loss"]) * len(batch)
         for direction in Direction:
             targets = neighbour_targets(batch.position_of, grid, direction)
