@@ -53,7 +53,7 @@ def planted(
         EnergyWeights(0, 1, 1, 0),
         EnergyWeights(1, 0, 0, 0),
         EnergyWeights(0, 0, 1, 0),
-        EnergyWeights(0, 0, 0, 0, apart=1),
+        EnergyWeights(0, 0, 0, 0, alone=1),
     ],
 )
 def test_the_truth_has_the_lowest_energy(weights: EnergyWeights) -> None:
@@ -62,7 +62,7 @@ def test_the_truth_has_the_lowest_energy(weights: EnergyWeights) -> None:
     energy = terms.energy(grid, weights)
     best = minimise(energy)[0]
     assert energy.of_layout(np.array(truth)) == pytest.approx(best.energy)
-    if weights.pair or weights.position or weights.apart:
+    if weights.pair or weights.position or weights.alone:
         assert best.position_of.tolist() == truth
 
 
@@ -93,12 +93,12 @@ def test_a_seam_is_charged_from_both_sides() -> None:
 
 def test_what_two_pieces_tell_by_themselves_is_a_term_of_its_own() -> None:
     right, none = torch.tensor([[[0.0, 2.0], [0.0, 0.0]]]), torch.zeros(1, 2, 2)
-    flat, apart = (related(seam, none, torch.zeros(1, 2, 4)) for seam in (none, right))
-    (terms,) = terms_of(flat, apart, none, silent(2))
+    flat, alone = (related(seam, none, torch.zeros(1, 2, 4)) for seam in (none, right))
+    (terms,) = terms_of(flat, alone, none, silent(2))
     log_p = 2.0 - np.log(np.exp(2.0) + 1.0)
-    assert terms.apart_right[0, 1] == pytest.approx(-2 * log_p, abs=1e-5)
+    assert terms.alone_right[0, 1] == pytest.approx(-2 * log_p, abs=1e-5)
     assert terms.right[0, 1] == pytest.approx(2 * np.log(2), abs=1e-5)
-    energy = terms.energy(Grid(1, 2), EnergyWeights(0, 0, 0, 0, apart=0.5))
+    energy = terms.energy(Grid(1, 2), EnergyWeights(0, 0, 0, 0, alone=0.5))
     assert energy.right[0, 1] == pytest.approx(-log_p, abs=1e-5)
 
 

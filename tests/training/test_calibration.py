@@ -18,8 +18,8 @@ def random_terms(rng: np.random.Generator) -> Terms:
         border=rng.gamma(1.0, 1.0, (N, 4)),
         colour_right=rng.gamma(1.0, 2.0, (N, N)),
         colour_down=rng.gamma(1.0, 2.0, (N, N)),
-        apart_right=rng.gamma(1.0, 2.0, (N, N)),
-        apart_down=rng.gamma(1.0, 2.0, (N, N)),
+        alone_right=rng.gamma(1.0, 2.0, (N, N)),
+        alone_down=rng.gamma(1.0, 2.0, (N, N)),
         absent=rng.gamma(1.0, 1.0, (N, 4)),
         stray=rng.normal(size=N),
     )

@@ -26,7 +26,7 @@ def relations(
     """Of random logits that want gradients, in context and isolated; positions and a prior."""
     torch.manual_seed(0)
     N = num_candidates or grid.num_pieces
-    right, down, apart_right, apart_down = (
+    right, down, alone_right, alone_down = (
         torch.randn(batch, N, N, requires_grad=True) for _ in range(4)
     )
     absent, frame = (torch.randn(batch, N, 4, requires_grad=True) for _ in range(2))
@@ -35,8 +35,8 @@ def relations(
     place, stray = torch.randn(batch, N, 3), torch.randn(batch, N, requires_grad=True)
     positions = torch.randn(batch, N, grid.num_pieces, requires_grad=True)
     told = Relations(right, down, absent, frame, place, stray)
-    apart = replace(told, right=apart_right, down=apart_down)
-    return told, apart, positions, -torch.rand(batch, 2, N, N, 3)
+    alone = replace(told, right=alone_right, down=alone_down)
+    return told, alone, positions, -torch.rand(batch, 2, N, N, 3)
 
 
 WORLDS = {  # grid, turns, truths: the candidate at every cell follows from them
@@ -63,16 +63,16 @@ def test_its_gradient_is_that_of_the_likelihood_over_all_layouts(
     B, P, M = len(upright), grid.num_pieces, num_turns * upright.shape[1]
     truth = upright.repeat_interleave(num_turns, dim=1)  # only what is upright is asked for
     num_empty = 0 if closed else P - int((upright[0] >= 0).sum())
-    told, apart, positions, prior = relations(grid, M, closed=closed, batch=B)
-    wanted = [told.right, told.down, told.frame, apart.right, apart.down]
+    told, alone, positions, prior = relations(grid, M, closed=closed, batch=B)
+    wanted = [told.right, told.down, told.frame, alone.right, alone.down]
     wanted += [] if closed else [told.absent, told.stray]
     wanted += [positions] if num_turns == 1 else []
     worlds = {"closed": closed, "num_turns": num_turns}
-    loss = layout_loss(told, apart, positions, prior, truth, grid, **worlds)
+    loss = layout_loss(told, alone, positions, prior, truth, grid, **worlds)
     found = torch.autograd.grad(loss, wanted)
 
     empties = None if closed else num_empty
-    costs = _energies(told, apart, positions, prior, grid, empties, num_turns)
+    costs = _energies(told, alone, positions, prior, grid, empties, num_turns)
 
     def energy(b: int, at: torch.Tensor) -> torch.Tensor:
         unary, *seams = (cost[b] for cost in costs)
@@ -111,11 +111,11 @@ def test_its_gradient_is_that_of_the_likelihood_over_all_layouts(
 def test_its_energy_is_that_of_the_solver(num_empty: int | None) -> None:
     grid = Grid(2, 3)
     closed = num_empty is None
-    told, apart, positions, prior = relations(grid, closed=closed)
+    told, alone, positions, prior = relations(grid, closed=closed)
     weights = CLOSED if closed else OPEN
-    ours = _energies(told, apart, positions, prior, grid, num_empty)
+    ours = _energies(told, alone, positions, prior, grid, num_empty)
     with torch.no_grad():
-        all_terms = terms_of(told, apart, positions, [*prior.numpy()], closed=closed)
+        all_terms = terms_of(told, alone, positions, [*prior.numpy()], closed=closed)
     for b, terms in enumerate(all_terms):
         energy = terms.energy(grid, weights, num_empty)
         for one, other in zip(ours, (energy.unary, energy.right, energy.down), strict=True):

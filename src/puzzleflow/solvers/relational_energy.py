@@ -31,7 +31,7 @@ FLOOR = -30.0  # log-probabilities below this say no more
 class EnergyWeights:
     """How much each term counts; those from ``absent`` to ``aside`` only in the open world.
 
-    apart   a seam, as its two pieces tell it without the others
+    alone   a seam, as its two pieces tell it without the others
     absent  a side beyond which none of the given pieces lies
     gap     every such side, whatever the network says
     stray   the log odds that a piece belongs to another picture
@@ -44,7 +44,7 @@ class EnergyWeights:
     pair: float = 0.5
     border: float = 0.5
     colour: float = 0.5
-    apart: float = 0.0
+    alone: float = 0.0
     absent: float = 1.0
     gap: float = 1.0
     stray: float = 1.0
@@ -124,15 +124,15 @@ class Terms:
     border: FloatArray  # (N, 4)
     colour_right: FloatArray  # (N, N) of the seam prior alone
     colour_down: FloatArray  # (N, N)
-    apart_right: FloatArray  # (N, N) as the two pieces alone tell it
-    apart_down: FloatArray  # (N, N)
+    alone_right: FloatArray  # (N, N) as the two pieces alone tell it
+    alone_down: FloatArray  # (N, N)
     absent: FloatArray  # (N, 4) beyond the side lies none of the given pieces
     stray: FloatArray  # (N,) log odds that the piece belongs to another picture
 
     def among(self, chosen: IntArray) -> Terms:
         """The terms of some of the pieces alone."""
         box = np.ix_(chosen, chosen)
-        pairs = ("right", "down", "colour_right", "colour_down", "apart_right", "apart_down")
+        pairs = ("right", "down", "colour_right", "colour_down", "alone_right", "alone_down")
         return Terms(
             **{
                 name: term[box] if name in pairs else term[chosen]
@@ -164,13 +164,13 @@ class Terms:
         unary[where["position"], :N] = self.position
         for direction in Direction:
             unary[where["border"], :N, grid.on_frame(direction)] += self.border[:, direction]
-        for seam, pair, colour, apart in (
-            (right, self.right, self.colour_right, self.apart_right),
-            (down, self.down, self.colour_down, self.apart_down),
+        for seam, pair, colour, alone in (
+            (right, self.right, self.colour_right, self.alone_right),
+            (down, self.down, self.colour_down, self.alone_down),
         ):
             seam[where["pair"], :N, :N] = pair
             seam[where["colour"], :N, :N] = colour
-            seam[where["apart"], :N, :N] = apart
+            seam[where["alone"], :N, :N] = alone
         if num_empty is None:
             return Parts(grid, unary, right, down)
         for seam, ahead in ((right, Direction.RIGHT), (down, Direction.DOWN)):
@@ -228,7 +228,7 @@ def _sides(relations: Relations) -> list[Tensor]:
     ]
 
 
-def apart_costs(isolated: Relations) -> tuple[Tensor, Tensor]:
+def alone_costs(isolated: Relations) -> tuple[Tensor, Tensor]:
     """(B, N, N) costs of right and down seams as their two pieces tell them by themselves."""
     return _seams(_sides(isolated))
 
@@ -256,12 +256,12 @@ def terms_of(
     """
     costs = Costs.of(relations, positions, closed=closed)
     told = (costs.position, costs.right, costs.down, costs.border)
-    apart = apart_costs(isolated)
+    alone = alone_costs(isolated)
     return [
         Terms(
             *(np.asarray(t[b].double()) for t in told),
             *-prior[..., :2].sum(axis=-1, dtype=np.float64),
-            *(np.asarray(t[b].double()) for t in (*apart, costs.absent, relations.stray)),
+            *(np.asarray(t[b].double()) for t in (*alone, costs.absent, relations.stray)),
         )
         for b, prior in enumerate(priors)
     ]

@@ -14,11 +14,11 @@ from puzzleflow.models.relational import Relations
 from puzzleflow.search import posterior
 from puzzleflow.search.energy import Energy
 from puzzleflow.search.posterior import Posterior
-from puzzleflow.solvers.relational_energy import Costs, EnergyWeights, apart_costs
+from puzzleflow.solvers.relational_energy import Costs, EnergyWeights, alone_costs
 
-CLOSED = EnergyWeights(position=0.05, pair=0.15, border=0.08, colour=0.45, apart=0.1)
+CLOSED = EnergyWeights(position=0.05, pair=0.15, border=0.08, colour=0.45, alone=0.1)
 OPEN = EnergyWeights(  # both while training, near what is fitted afterwards
-    position=0.02, pair=0.26, border=0.15, colour=0.2, apart=0.04, absent=0.5, gap=-0.3, stray=0.2,
+    position=0.02, pair=0.26, border=0.15, colour=0.2, alone=0.04, absent=0.5, gap=-0.3, stray=0.2,
     aside=-1.5,
 )  # fmt: skip
 EFFORT = 0.25  # of sampling, where there are too many layouts to sum over
@@ -102,9 +102,9 @@ def _energies(
         on_frame[direction, grid.on_frame(direction)] = 1.0
     unary = weights.position * costs.position + weights.border * costs.border @ on_frame
     colour_right, colour_down = prior[..., :2].sum(dim=-1).neg().unbind(dim=1)  # (B, N, N)
-    apart_right, apart_down = apart_costs(isolated.between_pieces(num_turns))
-    right = weights.pair * costs.right + weights.colour * colour_right + weights.apart * apart_right
-    down = weights.pair * costs.down + weights.colour * colour_down + weights.apart * apart_down
+    alone_right, alone_down = alone_costs(isolated.between_pieces(num_turns))
+    right = weights.pair * costs.right + weights.colour * colour_right + weights.alone * alone_right
+    down = weights.pair * costs.down + weights.colour * colour_down + weights.alone * alone_down
     if num_empty is None:
         return unary, right, down
     beyond = weights.absent * costs.absent + weights.gap  # (B, N, 4)

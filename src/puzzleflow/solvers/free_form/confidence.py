@@ -70,7 +70,8 @@ def pruned(
 ) -> list[dict[int, Pose]]:
     """Components without fragments that might as well lie elsewhere; what falls apart is parted.
 
-    The weakest goes first, so that it does not speak against what lies beside it.
+    The weakest goes first, so that it no longer speaks against what lies beside it; what it said
+    for that stays, or whole chains would fall.
 
     held  fragments that stay in any case
     """
@@ -84,7 +85,7 @@ def pruned(
             del margins[weakest]
             for index in margins:
                 if board.touch(index, left[index], weakest, away):
-                    margins[index] = margin_of(board, left, index)
+                    margins[index] = max(margins[index], margin_of(board, left, index))
         kept += _parts(board, left, held)
     return sorted(kept, key=len, reverse=True)
 
