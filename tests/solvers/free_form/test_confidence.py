@@ -60,3 +60,12 @@ def test_confidence_grows_with_the_margin(laid: tuple[Board, dict[int, Pose]]) -
     assert (sure[0] > sure[2]) == (margins[0] > margins[2])
     odds = LEARNED.at_no_margin + LEARNED.per_margin * min(margins[0], 12.0)
     assert sure[0] == pytest.approx(1 / (1 + np.exp(-odds)))
+
+
+def test_limits_may_be_set(laid: tuple[Board, dict[int, Pose]]) -> None:
+    board, poses = laid
+    lenient = AssembleSolver(min_gain=0.5, min_margin=-20.0).limits
+    assert (lenient.min_gain, lenient.per_margin) == (0.5, LEARNED.per_margin)
+    (kept,) = pruned(board, [poses], (), lenient)
+    assert sorted(kept) == [0, 1, 2]
+    assert AssembleSolver().limits == LEARNED

@@ -47,6 +47,7 @@ class AssembleSolver:
               None: all up to 80 fragments, 30 beyond
     searches  for the assembly, the best of which is the answer; 0: growth alone, quick
     min_gain  what must speak for a placement; None: what is usual
+    min_margin  how much more must speak for it than for any other; None: what is usual
     """
 
     name = "assemble"
@@ -61,6 +62,7 @@ class AssembleSolver:
         partners: Annotated[int | None, Within(1)] = None,
         searches: Annotated[int, Within(0)] = 1,
         min_gain: float | None = None,
+        min_margin: float | None = None,
         weights: str | Path | None = None,
         learned: bool = True,
     ) -> None:
@@ -75,7 +77,12 @@ class AssembleSolver:
             self.weights = bundled_weights(WEIGHTS) if weights is None else Path(weights)
             self.network = load_scorer(self.weights)
         usual = UNLEARNED if self.network is None else LEARNED
-        self.limits = usual if min_gain is None else replace(usual, min_gain=min_gain)
+        self.limits = Limits(
+            usual.min_gain if min_gain is None else min_gain,
+            usual.min_margin if min_margin is None else min_margin,
+            usual.at_no_margin,
+            usual.per_margin,
+        )
 
     def prepare(
         self,
