@@ -233,7 +233,7 @@ def pack_relational(
             weights, share, factor = trusted(examples, start, fit)
             weights = replace(weights, look=start.look, upright=start.upright)
             report(f"{grid}, {world}: {share:g} of the way, times {factor:g}")
-            if world == "closed":  # the open world keeps what is found here
+            if world == "closed":  # the open world has it too, if it knew none
                 weights = with_look(network, others, examples, weights, report)
             energy[world][str(grid)] = weights.to_dict()
         closed = EnergyWeights(**energy["closed"][str(grid)])

@@ -52,6 +52,27 @@ def test_a_stranger_is_left_out_and_the_rest_stays(laid: tuple[Board, dict[int, 
     assert any(stranger in part for part in held)
 
 
+class Row:
+    """Fragments side by side, each touching the next."""
+
+    def touch(self, i: int, first: Pose, j: int, second: Pose) -> bool:
+        return abs(i - j) == 1
+
+
+def test_what_leaned_on_a_weak_fragment_does_not_fall_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def margin(board: Row, poses: dict[int, Pose], index: int) -> float:
+        if index == 4:
+            return 0.0
+        return 3.0 if index + 1 in poses else 1.0  # each holds by the next
+
+    monkeypatch.setattr("puzzleflow.solvers.free_form.confidence.margin_of", margin)
+    poses = {index: Pose(10.0 * index, 0.0) for index in range(5)}
+    (kept,) = pruned(Row(), [poses], (), LEARNED)
+    assert sorted(kept) == [0, 1, 2, 3]
+
+
 def test_confidence_grows_with_the_margin(laid: tuple[Board, dict[int, Pose]]) -> None:
     board, poses = laid
     sure = confidences(board, [poses], {1}, LEARNED)
