@@ -93,8 +93,9 @@ def fabric_for(
 ) -> Fabric:
     """Device, precision (``mixed`` on GPUs only), processes, threads and loggers.
 
-    Below ``torchrun`` processes and machines are those that it says.
+    Below ``torchrun`` processes and machines are those that it says; they part at exit.
     """
+    import atexit
     import os
 
     import torch
@@ -102,7 +103,9 @@ def fabric_for(
 
     from puzzleflow.models.device import find_device
     from puzzleflow.training.log import load_loggers
+    from puzzleflow.training.processes import leave_group
 
+    atexit.register(leave_group)
     if threads:
         torch.set_num_threads(threads)
     where = find_device(accelerator)

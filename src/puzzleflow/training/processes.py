@@ -29,6 +29,12 @@ def of_all(fabric: Fabric, terms: dict[str, Tensor], weight: float) -> dict[str,
     return {name: float(term) for name, term in terms.items()}
 
 
+def leave_group() -> None:
+    """End the group of processes, if there is one: left to the interpreter it sometimes aborts."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
 @contextmanager
 def interruptions() -> Iterator[list[int]]:
     """A list that grows with the first Ctrl-C or SIGTERM; the second raises at once."""
